@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Everything the build takes from outside, found once here under one name each.
+# docs/dependencies.md says why each is needed; only tl::expected is seen by users of the library.
+find_package(Threads REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(fmt 9 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing>=2.3)
+pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc>=2.9)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash>=0.8)
+pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus>=3.3)
+
+if(FOREBAY_TESTS)
+  find_package(GTest 1.12 REQUIRED)
+  pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET libseccomp)
+endif()
+if(FOREBAY_BENCH)
+  find_package(benchmark 1.7 REQUIRED)
+endif()

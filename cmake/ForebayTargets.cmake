@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# How a folder of the source tree becomes part of the library, a program or a test. Each folder
+# says only which files and neighbours it has; everything that must be the same for all is here.
+include(GoogleTest)
+
+# Makes the one library, forebay::forebay. A shared one, so that a user needs none of its private
+# dependencies, neither at compile time nor at link time.
+function(forebay_library)
+  add_library(forebay SHARED)
+  add_library(forebay::forebay ALIAS forebay)
+  set_target_properties(
+    forebay
+    PROPERTIES VERSION ${PROJECT_VERSION}
+               SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+               LINKER_LANGUAGE CXX
+               LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+  target_compile_features(forebay PUBLIC cxx_std_20)
+  target_include_directories(
+    forebay PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
+                   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+  target_link_libraries(
+    forebay
+    PUBLIC tl::expected Threads::Threads
+    PRIVATE $<BUILD_INTERFACE:forebay_flags>)
+endfunction()
+
+# forebay_module(<name> SOURCES <files> [DEPENDS <modules>] [LIBRARIES <targets>]
+#                [TESTS <files>] [TEST_LIBRARIES <targets>])
+#
+# Adds the module <name> to the library. DEPENDS are the modules whose headers it includes, which
+# must have been added before; LIBRARIES come from ForebayDependencies.cmake. TESTS become the
+# program test_<name>, which may need TEST_LIBRARIES besides. A module of headers has no SOURCES.
+function(forebay_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES")
+  forebay_reject_unparsed(forebay_module "${arg_UNPARSED_ARGUMENTS}")
+  foreach(module IN LISTS arg_DEPENDS)
+    if(NOT TARGET forebay_${module})
+      message(FATAL_ERROR "module ${name} depends on ${module}, which is not below it")
+    endif()
+    list(APPEND modules forebay_${module})
+  endforeach()
+
+  add_library(forebay_${name} INTERFACE)
+  target_include_directories(forebay_${name} INTERFACE "${PROJECT_SOURCE_DIR}/include"
+                                                       "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(forebay_${name} INTERFACE tl::expected Threads::Threads ${modules}
+                                                  ${arg_LIBRARIES})
+  if(arg_SOURCES)
+    add_library(forebay_${name}_objects OBJECT ${arg_SOURCES})
+    target_link_libraries(forebay_${name}_objects PRIVATE forebay_${name} forebay_flags)
+    target_sources(forebay PRIVATE $<TARGET_OBJECTS:forebay_${name}_objects>)
+    foreach(library IN LISTS arg_LIBRARIES)
+      target_link_libraries(forebay PRIVATE $<BUILD_INTERFACE:${library}>)
+    endforeach()
+  endif()
+  if(arg_TESTS)
+    forebay_test(${name} SOURCES ${arg_TESTS} LIBRARIES forebay_${name} ${arg_TEST_LIBRARIES})
+  endif()
+endfunction()
+
+# forebay_program(<name> MAIN <file> [SOURCES <files>] [LIBRARIES <targets>] [TESTS <files>] [INSIDE])
+#
+# Makes the program <name>, installed to libexec/forebay, where the command line finds it. SOURCES
+# are shared with its tests, MAIN is not. INSIDE lets it include private headers (bench and tools;
+# apps and examples must do without).
+function(forebay_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INSIDE" "MAIN" "SOURCES;LIBRARIES;TESTS")
+  forebay_reject_unparsed(forebay_program "${arg_UNPARSED_ARGUMENTS}")
+  add_library(${name}_parts INTERFACE)
+  if(arg_SOURCES)
+    add_library(${name}_objects OBJECT ${arg_SOURCES})
+    target_link_libraries(${name}_objects PRIVATE forebay::forebay forebay_flags ${arg_LIBRARIES})
+    target_sources(${name}_parts INTERFACE $<TARGET_OBJECTS:${name}_objects>)
+  endif()
+  target_link_libraries(${name}_parts INTERFACE forebay::forebay ${arg_LIBRARIES})
+  if(arg_INSIDE)
+    target_include_directories(${name}_parts INTERFACE "${PROJECT_SOURCE_DIR}/src")
+    if(arg_SOURCES)
+      target_include_directories(${name}_objects PRIVATE "${PROJECT_SOURCE_DIR}/src")
+    endif()
+  endif()
+
+  add_executable(${name} ${arg_MAIN})
+  target_link_libraries(${name} PRIVATE ${name}_parts forebay_flags)
+  set_target_properties(
+    ${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/libexec/forebay"
+                       INSTALL_RPATH "${forebay_libexec_rpath}")
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/forebay)
+  if(arg_TESTS)
+    forebay_test(${name} SOURCES ${arg_TESTS} LIBRARIES ${name}_parts)
+  endif()
+endfunction()
+
+# forebay_test(<name> SOURCES <files> [LIBRARIES <targets>])
+#
+# Makes the GoogleTest program test_<name>; ctest runs each of its cases under the label <name>.
+# Nothing is made where FOREBAY_TESTS is off.
+function(forebay_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  forebay_reject_unparsed(forebay_test "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT FOREBAY_TESTS)
+    return()
+  endif()
+  add_executable(test_${name} ${arg_SOURCES})
+  target_include_directories(test_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(test_${name} PRIVATE forebay::forebay forebay_flags ${arg_LIBRARIES}
+                                             GTest::gmock GTest::gtest_main)
+  set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                                                "${PROJECT_BINARY_DIR}/tests")
+  gtest_discover_tests(
+    test_${name}
+    TEST_PREFIX "${name}."
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${name} TIMEOUT 120)
+endfunction()
+
+# Stops on a misspelt keyword instead of dropping what follows it.
+function(forebay_reject_unparsed function_name unparsed)
+  if(unparsed)
+    message(FATAL_ERROR "${function_name}: unknown arguments: ${unparsed}")
+  endif()
+endfunction()
+
+# Programs find the library from where they lie, so an installed tree can be moved.
+file(RELATIVE_PATH forebay_lib_from_libexec "/${CMAKE_INSTALL_LIBEXECDIR}/forebay"
+     "/${CMAKE_INSTALL_LIBDIR}")
+set(forebay_libexec_rpath "$ORIGIN/${forebay_lib_from_libexec}")
