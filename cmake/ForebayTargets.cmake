@@ -62,27 +62,28 @@ endfunction()
 # forebay_program(<name> MAIN <file> [SOURCES <files>] [LIBRARIES <targets>] [TESTS <files>] [INSIDE])
 #
 # Makes the program <name>, installed to libexec/forebay, where the command line finds it. SOURCES
-# are shared with its tests, MAIN is not. INSIDE lets it include private headers (bench and tools;
+# are shared with its tests, MAIN is not. Its own headers are included with their folder's name, as
+# in "tipsy/header.hpp". INSIDE lets it include the library's private headers too (bench and tools;
 # apps and examples must do without).
 function(forebay_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "INSIDE" "MAIN" "SOURCES;LIBRARIES;TESTS")
   forebay_reject_unparsed(forebay_program "${arg_UNPARSED_ARGUMENTS}")
+  add_library(${name}_needs INTERFACE)
+  target_link_libraries(${name}_needs INTERFACE forebay::forebay forebay_flags ${arg_LIBRARIES})
+  target_include_directories(${name}_needs INTERFACE "${CMAKE_CURRENT_SOURCE_DIR}/..")
+  if(arg_INSIDE)
+    target_include_directories(${name}_needs INTERFACE "${PROJECT_SOURCE_DIR}/src")
+  endif()
   add_library(${name}_parts INTERFACE)
+  target_link_libraries(${name}_parts INTERFACE ${name}_needs)
   if(arg_SOURCES)
     add_library(${name}_objects OBJECT ${arg_SOURCES})
-    target_link_libraries(${name}_objects PRIVATE forebay::forebay forebay_flags ${arg_LIBRARIES})
+    target_link_libraries(${name}_objects PRIVATE ${name}_needs)
     target_sources(${name}_parts INTERFACE $<TARGET_OBJECTS:${name}_objects>)
-  endif()
-  target_link_libraries(${name}_parts INTERFACE forebay::forebay ${arg_LIBRARIES})
-  if(arg_INSIDE)
-    target_include_directories(${name}_parts INTERFACE "${PROJECT_SOURCE_DIR}/src")
-    if(arg_SOURCES)
-      target_include_directories(${name}_objects PRIVATE "${PROJECT_SOURCE_DIR}/src")
-    endif()
   endif()
 
   add_executable(${name} ${arg_MAIN})
-  target_link_libraries(${name} PRIVATE ${name}_parts forebay_flags)
+  target_link_libraries(${name} PRIVATE ${name}_parts)
   set_target_properties(
     ${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/libexec/forebay"
                        INSTALL_RPATH "${forebay_libexec_rpath}")
