@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test results of all runners in one form.
+
+ctest, pytest and tools/tidy each write JUnit files with small differences; here they become equal,
+so that counts can be added and every skip can be held against the agreed list.
+"""
+
+import fnmatch
+import re
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+
+# GoogleTest prints the reason of GTEST_SKIP() between these two lines.
+GTEST_SKIP_REASON = re.compile(r": Skipped\n(.*?)\n*\[  SKIPPED \]", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test case: which stage ran it, how it ended, and why or with what output."""
+
+    stage: str
+    name: str
+    outcome: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.stage}:{self.name}"
+
+
+def read_junit(path: Path, stage: str) -> list[Case]:
+    """All cases in a JUnit file. Raises OSError or ElementTree.ParseError if it is none."""
+    root = ElementTree.parse(path).getroot()
+    return [_case(element, stage) for element in root.iter("testcase")]
+
+
+def _case(element: ElementTree.Element, stage: str) -> Case:
+    name = element.get("name", "?")
+    group = element.get("classname", "")
+    if group and group != name:  # pytest has the file there, ctest repeats the name
+        name = f"{group}.{name}"
+    for tag in ("failure", "error"):
+        if (found := element.find(tag)) is not None:
+            return Case(stage, name, FAILED, _failure_text(element, found))
+    if (found := element.find("skipped")) is not None or element.get("status") == "disabled":
+        return Case(stage, name, SKIPPED, _skip_reason(element, found))
+    return Case(stage, name, PASSED)
+
+
+def _failure_text(element: ElementTree.Element, failure: ElementTree.Element) -> str:
+    parts = [failure.get("message"), failure.text, element.findtext("system-out")]
+    return "\n".join(part.strip() for part in parts if part and part.strip())
+
+
+def _skip_reason(element: ElementTree.Element, skipped: ElementTree.Element | None) -> str:
+    if match := GTEST_SKIP_REASON.search(element.findtext("system-out", "")):
+        return " ".join(match.group(1).split())
+    if skipped is None:
+        return "disabled"
+    return " ".join((skipped.get("message") or "no reason given").split())
+
+
+def read_allowed(text: str) -> list[str]:
+    """The patterns of an allowed-skips file: one a line, `#` begins a comment."""
+    lines = (line.split("#", 1)[0].strip() for line in text.splitlines())
+    return [line for line in lines if line]
+
+
+def refuse_unlisted_skips(cases: list[Case], allowed: list[str]) -> list[Case]:
+    """The cases again, with each skip that no pattern matches turned into a failure.
+
+    A pattern is matched against `stage:name: reason`, with `*` and `?` as in a shell.
+    """
+    return [case if _acceptable(case, allowed) else _refused(case) for case in cases]
+
+
+def _acceptable(case: Case, allowed: list[str]) -> bool:
+    text = f"{case}: {case.detail}"
+    return case.outcome != SKIPPED or any(fnmatch.fnmatchcase(text, one) for one in allowed)
+
+
+def _refused(case: Case) -> Case:
+    detail = f"skipped, which tests/allowed_skips.txt does not allow: {case.detail}"
+    return Case(case.stage, case.name, FAILED, detail)
+
+
+def closing_line(cases: list[Case]) -> str:
+    """The one line that sums up a run."""
+    count = Counter(case.outcome for case in cases)
+    return f"{count[PASSED]} passed, {count[FAILED]} failed, {count[SKIPPED]} skipped"

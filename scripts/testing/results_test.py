@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results are read from the files real runners write, and no skip slips through."""
+
+from testing.results import (
+    FAILED,
+    PASSED,
+    SKIPPED,
+    Case,
+    closing_line,
+    read_allowed,
+    read_junit,
+    refuse_unlisted_skips,
+)
+
+CTEST = """<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="Linux-c++" tests="4" failures="1" disabled="1" skipped="1">
+  <testcase name="base.F.good" classname="base.F.good" time="0.1" status="run">
+    <system-out>[  PASSED  ] 1 test.</system-out>
+  </testcase>
+  <testcase name="base.F.bad" classname="base.F.bad" time="0.1" status="fail">
+    <failure message=""/>
+    <system-out>f_test.cpp:7: Failure: 1 is not 2</system-out>
+  </testcase>
+  <testcase name="base.F.absent" classname="base.F.absent" time="0.1" status="notrun">
+    <skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+    <system-out>[ RUN      ] F.absent
+src/f_test.cpp:4: Skipped
+no ring
+in this kernel
+
+[  SKIPPED ] F.absent (0 ms)</system-out>
+  </testcase>
+  <testcase name="base.F.off" classname="base.F.off" time="0" status="disabled"/>
+</testsuite>
+"""
+
+PYTEST = """<?xml version="1.0"?>
+<testsuites><testsuite name="pytest" errors="1" failures="1" skipped="1" tests="4">
+  <testcase classname="python.tests.cli" name="test_help" time="0.1"/>
+  <testcase classname="python.tests.cli" name="test_wrong" time="0.1">
+    <failure message="assert 1 == 2">E  assert 1 == 2</failure></testcase>
+  <testcase classname="python.tests.cli" name="test_setup" time="0.1">
+    <error message="no such fixture"/></testcase>
+  <testcase classname="python.tests.cli" name="test_samples" time="0.1">
+    <skipped type="pytest.skip" message="FOREBAY_SAMPLES is not set">x.py:1</skipped></testcase>
+</testsuite></testsuites>
+"""
+
+
+def read(tmp_path, text):
+    path = tmp_path / "results.xml"
+    path.write_text(text)
+    return read_junit(path, "stage")
+
+
+def test_ctest_outcomes_and_the_reason_of_a_skip(tmp_path):
+    good, bad, absent, off = read(tmp_path, CTEST)
+    assert good == Case("stage", "base.F.good", PASSED)
+    assert (bad.outcome, bad.detail) == (FAILED, "f_test.cpp:7: Failure: 1 is not 2")
+    assert (absent.outcome, absent.detail) == (SKIPPED, "no ring in this kernel")
+    assert (off.outcome, off.detail) == (SKIPPED, "disabled")
+
+
+def test_pytest_outcomes_and_the_reason_of_a_skip(tmp_path):
+    cases = read(tmp_path, PYTEST)
+    assert [case.outcome for case in cases] == [PASSED, FAILED, FAILED, SKIPPED]
+    assert cases[0].name == "python.tests.cli.test_help"
+    assert cases[3].detail == "FOREBAY_SAMPLES is not set"
+
+
+def test_counts_are_added_over_runners(tmp_path):
+    cases = read(tmp_path, CTEST) + read(tmp_path, PYTEST)
+    assert closing_line(cases) == "2 passed, 3 failed, 3 skipped"
+
+
+def test_a_skip_that_is_not_listed_becomes_a_failure(tmp_path):
+    cases = read(tmp_path, PYTEST)
+    assert refuse_unlisted_skips(cases, [])[3].outcome == FAILED
+    assert refuse_unlisted_skips(cases, ["other:*"])[3].outcome == FAILED
+
+
+def test_a_listed_skip_stays_one_and_its_reason_counts(tmp_path):
+    cases = read(tmp_path, PYTEST)
+    assert refuse_unlisted_skips(cases, ["stage:*test_samples: FOREBAY_SAMPLES*"]) == cases
+    assert refuse_unlisted_skips(cases, ["stage:*test_samples: tired"])[3].outcome == FAILED
+
+
+def test_the_list_of_skips_may_hold_comments():
+    assert read_allowed("# none\n\nasan:*ring* # why\n") == ["asan:*ring*"]

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stage of the test run: commands with a time limit, a log, and a JUnit file of results.
+
+A stage can end in more ways than its tests can: no file, no test, a time-out, a bad exit code.
+Each of those becomes a failed case here, so that a broken runner is never taken for a pass.
+"""
+
+import subprocess
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testing.results import FAILED, Case, read_junit
+
+KILL_AFTER_S = 10
+TIMED_OUT = (124, 137)  # what timeout(1) returns after TERM and after KILL
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Commands run one after another; the last of them writes `<folder>/<name>.xml`."""
+
+    name: str
+    title: str
+    commands: list[list[str]]
+    limit_s: int
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a stage brought, and how long it took."""
+
+    stage: Stage
+    cases: list[Case]
+    seconds: float
+
+
+def run(stage: Stage, folder: Path, environment: dict[str, str]) -> Outcome:
+    """Runs a stage with its output in `<folder>/<name>.log`. Blocks at most `limit_s` a command."""
+    junit = folder / f"{stage.name}.xml"
+    junit.unlink(missing_ok=True)
+    start = time.monotonic()
+    with open(folder / f"{stage.name}.log", "w", encoding="utf-8") as log:
+        code, command = _run_commands(stage, log, environment | stage.environment)
+    cases = _cases(stage, junit, code, command)
+    return Outcome(stage, cases, time.monotonic() - start)
+
+
+def _run_commands(stage: Stage, log, environment: dict[str, str]) -> tuple[int, list[str]]:
+    code, command = 0, []
+    for command in stage.commands:
+        log.write(f"$ {' '.join(command)}\n")
+        log.flush()
+        limited = ["timeout", "-k", str(KILL_AFTER_S), str(stage.limit_s), *command]
+        done = subprocess.run(
+            limited, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, check=False
+        )
+        code = done.returncode
+        if code != 0:
+            break
+    return code, command
+
+
+def _cases(stage: Stage, junit: Path, code: int, command: list[str]) -> list[Case]:
+    def failed(detail: str) -> Case:
+        return Case(stage.name, "stage", FAILED, f"{detail}; see the log of this stage")
+
+    cases = []
+    if junit.exists():
+        try:
+            cases = read_junit(junit, stage.name)
+        except ElementTree.ParseError as error:
+            cases = [failed(f"unreadable results: {error}")]
+    told = any(case.outcome == FAILED for case in cases)
+    if code in TIMED_OUT:
+        cases.append(failed(f"ended after its limit of {stage.limit_s} s: {' '.join(command)}"))
+    elif code != 0 and not told:
+        cases.append(failed(f"exit code {code}: {' '.join(command)}"))
+    elif not cases:
+        cases.append(failed("ran no test"))
+    return cases

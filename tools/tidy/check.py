@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every rule of the style over the tree and reports each sin with its place.
+
+Usage: .venv/bin/python tools/tidy/check.py [--format] [--junit FILE] [RULE...]
+`make tidy` and `make test` call this, `make format` calls it with --format.
+"""
+
+import argparse
+import sys
+import time
+import tomllib
+import xml.etree.ElementTree as ElementTree
+from functools import partial
+from pathlib import Path
+
+TOOLS = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOOLS))
+
+from tidy import layers, programs, ratchet, text  # noqa: E402
+from tidy.finding import Finding  # noqa: E402
+from tidy.tree import SourceTree  # noqa: E402
+
+
+def all_rules() -> dict[str, programs.Rule]:
+    """Every rule by name, quick ones first."""
+    table = layers.load_table()
+    return {
+        "layers": partial(layers.check_layers, table=table),
+        "bans": partial(layers.check_bans, table=table),
+        "file-length": text.check_file_length,
+        "line-length": text.check_line_length,
+        "head": text.check_heads,
+        "names": text.check_names,
+        "machine-paths": text.check_machine_paths,
+        "prints-or-ends": text.check_prints_and_ends,
+        "todos": text.check_todos,
+        **programs.RULES,
+    }
+
+
+def run_rules(tree: SourceTree, rules: dict[str, programs.Rule]) -> dict[str, list[Finding]]:
+    """The findings of each rule, the ratchet already applied."""
+    sins = tomllib.loads(tree.texts[ratchet.LIST])["sins"]
+    results = {}
+    for name, rule in rules.items():
+        start = time.monotonic()
+        listed = [sin for sin in sins if sin["rule"] == name]
+        results[name] = ratchet.apply(rule(tree), listed)
+        verdict = f"{len(results[name])} found" if results[name] else "ok"
+        print(f"{name:15} {time.monotonic() - start:6.1f} s   {verdict}", flush=True)
+        for finding in results[name]:
+            print(f"  {finding}", flush=True)
+    return results
+
+
+def write_junit(results: dict[str, list[Finding]], path: Path) -> None:
+    """One test case a rule."""
+    suite = ElementTree.Element("testsuite", name="tidy")
+    for name, findings in results.items():
+        case = ElementTree.SubElement(suite, "testcase", name=name)
+        if findings:
+            failure = ElementTree.SubElement(case, "failure", message=f"{len(findings)} found")
+            failure.text = "\n".join(str(finding) for finding in findings)
+    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Check the tree against the style.")
+    parser.add_argument("rules", nargs="*", metavar="RULE", help="only these rules")
+    parser.add_argument("--format", action="store_true", help="rewrite formats instead")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write results there too")
+    arguments = parser.parse_args()
+    tree = SourceTree(TOOLS.parent)
+    if arguments.format:
+        return programs.rewrite_formats(tree)
+    rules = all_rules()
+    if unknown := set(arguments.rules) - set(rules):
+        parser.error(f"no such rule: {', '.join(sorted(unknown))}; there are {', '.join(rules)}")
+    results = run_rules(tree, {name: rules[name] for name in arguments.rules or rules})
+    if arguments.junit:
+        write_junit(results, arguments.junit)
+    return 1 if any(results.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers and include bans: who may include whom.
+
+Without this check the folder graph grows a ring within months, and then nothing in it can be read,
+tested or reused alone. The table is tools/tidy/layers.toml.
+"""
+
+import fnmatch
+import tomllib
+from pathlib import Path
+
+from tidy.cpp import Include
+from tidy.finding import Finding
+from tidy.tree import SourceTree
+
+TABLE = Path(__file__).parent / "layers.toml"
+
+
+def load_table() -> dict:
+    """The table, after a check that its edges make no ring."""
+    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    order = list(table["modules"])
+    for name, allowed in table["modules"].items():
+        for other in allowed:
+            if order.index(other) >= order.index(name):
+                raise ValueError(f"layers.toml: {name} may include {other}, which is not below it")
+    return table
+
+
+def check_layers(tree: SourceTree, table: dict) -> list[Finding]:
+    """Includes of the project's own files that cross a layer the wrong way."""
+    findings = []
+    for path in tree.cpp_files():
+        unknown = _unknown_folder(path, table)
+        if unknown:
+            findings.append(Finding(path, 0, "layers", f"{unknown} is not in layers.toml"))
+            continue
+        for include in tree.includes(path):
+            if message := _bad_edge(tree, path, include, table):
+                findings.append(Finding(path, include.line, "layers", message))
+    return findings
+
+
+def _module(path: str) -> str | None:
+    parts = path.split("/")
+    return parts[1] if parts[0] == "src" and len(parts) > 2 else None
+
+
+def _beside(path: str, table: dict) -> str | None:
+    names = [name for name in table["beside"] if path.startswith(f"{name}/")]
+    return max(names, key=len, default=None)
+
+
+def _unknown_folder(path: str, table: dict) -> str | None:
+    if path.startswith("src/"):
+        module = _module(path)
+        return None if module in table["modules"] else f"module {module}"
+    return None if _beside(path, table) else f"folder {path.split('/')[0]}"
+
+
+def _bad_edge(tree: SourceTree, path: str, include: Include, table: dict) -> str | None:
+    target = tree.resolve(path, include)
+    if include.target.startswith("forebay/"):
+        return None if include.angled else f"write <{include.target}>, it is a public header"
+    if target is None:
+        return _bad_outside(path, include, table)
+    if include.angled:
+        return f'write "{include.target}", it is not a public header'
+    other = _module(target)
+    if other is None:
+        return None
+    if not include.target.startswith(f"{other}/"):
+        return f'write "{target.removeprefix("src/")}": private headers are named with their module'
+    return _bad_module(path, other, table)
+
+
+def _bad_outside(path: str, include: Include, table: dict) -> str | None:
+    if not include.angled:
+        return f'"{include.target}" is no file of the project'
+    is_standard = "/" not in include.target and "." not in include.target
+    if path.startswith("include/") and not is_standard:
+        if include.target not in table["public"]["third_party"] and not _is_posix(include.target):
+            return f"public headers may not include <{include.target}>"
+    return None
+
+
+def _is_posix(target: str) -> bool:
+    return target.startswith("sys/")
+
+
+def _bad_module(path: str, other: str, table: dict) -> str | None:
+    module = _module(path)
+    if module is not None:
+        if other in (module, "base", *table["modules"][module]):
+            return None
+        return f"module {module} may not include {other}"
+    folder = _beside(path, table)
+    allowed = table["beside"][folder]
+    if "*" in allowed or other in allowed or (allowed and other == "base"):
+        return None
+    return f"{folder} may not look into src/{other}; use <forebay/...>"
+
+
+def check_bans(tree: SourceTree, table: dict) -> list[Finding]:
+    """Headers of the outside world away from their one home."""
+    findings = []
+    for header, ban in table["bans"].items():
+        homes = []
+        for path in tree.cpp_files():
+            lines = [one.line for one in tree.includes(path) if one.target == header]
+            if not lines:
+                continue
+            if not any(fnmatch.fnmatch(path, where) for where in ban["where"]):
+                message = f"<{header}> is allowed only in {', '.join(ban['where'])}"
+                findings.append(Finding(path, lines[0], "bans", message))
+            elif path.startswith("src/"):
+                homes.append(path)
+        if 0 < ban["files_max"] < len(homes):
+            message = f"<{header}> belongs in one file, and is in {', '.join(homes)}"
+            findings.append(Finding(homes[-1], 0, "bans", message))
+    return findings

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules that other programs know better: g++, clang-tidy, clang-format, ruff.
+
+The slow ones remember each verdict under a hash of everything that led to it, so that a second run
+asks only about what changed.
+"""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidy.finding import Finding
+from tidy.text import is_test
+from tidy.tree import SourceTree
+
+CLANG_FORMAT = "clang-format-19"
+CLANG_TIDY = "clang-tidy-19"
+COMPILER = "g++"
+BUILD = "build/release"
+CACHE = "build/tidy-cache"
+ONE_FILE_LIMIT_S = 120
+ALL_FILES_LIMIT_S = 300
+
+# `path:line:column: error: message [check]`, as gcc and the clang tools write it.
+DIAGNOSTIC = re.compile(
+    r"^(?P<path>[^\s:]+):(?P<line>\d+):\d+: (?:(?:fatal )?(?:error|warning): )?(?P<text>.*)$"
+)
+
+# clang-tidy judges tests by these alone: its view of the test macros is of no use.
+CHECKS_FOR_TESTS = "-*,readability-function-size,modernize-use-override,bugprone-use-after-move"
+
+
+@dataclass(frozen=True)
+class Question:
+    """One call of a slow program about one file, and what its answer depends on."""
+
+    rule: str
+    path: str
+    command: list[str]
+    depends_on: str
+
+
+def run(command: list[str], root: Path, limit_s: int = ALL_FILES_LIMIT_S) -> tuple[int, str]:
+    """Exit code and all output. Code 124 when the limit was reached."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=limit_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return 124, f"{command[0]} did not end within {limit_s} s"
+    return done.returncode, done.stdout
+
+
+def findings_in(output: str, rule: str, path: str, root: Path) -> list[Finding]:
+    """The diagnostics in a program's output; the whole output where it has none of that form."""
+    found = []
+    for line in output.splitlines():
+        if match := DIAGNOSTIC.match(line):
+            place = os.path.relpath(root / match["path"], root)
+            found.append(Finding(place, int(match["line"]), rule, match["text"]))
+    return found or [Finding(path, 0, rule, output.strip() or "failed without a word")]
+
+
+def ask_all(questions: list[Question], root: Path) -> list[Finding]:
+    """Answers from memory where possible, else from the programs, as many at once as cores."""
+    (root / CACHE).mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        answers = list(pool.map(lambda question: _ask(question, root), questions))
+    return sorted({finding for answer in answers for finding in answer})
+
+
+def _ask(question: Question, root: Path) -> list[Finding]:
+    known = [question.rule, question.path, question.command, question.depends_on]
+    key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
+    memory = root / CACHE / key
+    if memory.exists():
+        return [Finding(**one) for one in json.loads(memory.read_text(encoding="utf-8"))]
+    code, output = run(question.command, root, ONE_FILE_LIMIT_S)
+    found = findings_in(output, question.rule, question.path, root) if code else []
+    if code != 124:  # a time-out says nothing about the file
+        text = json.dumps([vars(one) for one in found])
+        part = memory.with_suffix(f".{os.getpid()}")
+        part.write_text(text, encoding="utf-8")
+        part.replace(memory)
+    return found
+
+
+def check_headers_alone(tree: SourceTree) -> list[Finding]:
+    """Each header compiles as the only thing in a file."""
+    version = run([COMPILER, "--version"], tree.root)[1]
+    roots = [f"-I{root}" for root in ("include", "src", "apps", ".")]
+    flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror"]
+    questions = [
+        Question(
+            "headers-alone",
+            path,
+            [COMPILER, "-fsyntax-only", *flags, *roots, "-include", path, "-x", "c++", "/dev/null"],
+            version + tree.closure_hash(path),
+        )
+        for path in tree.cpp_files("include", "src", "apps", "bench", "tools")
+        if path.endswith(".hpp") and not path.endswith("_inl.hpp")
+    ]
+    return ask_all(questions, tree.root)
+
+
+def check_clang_tidy(tree: SourceTree) -> list[Finding]:
+    """The checks of .clang-tidy, over everything that the release build compiles."""
+    database = tree.root / BUILD / "compile_commands.json"
+    if not database.exists():
+        message = "there is no compile database; run `make build` first"
+        return [Finding(f"{BUILD}/compile_commands.json", 0, "clang-tidy", message)]
+    version = run([CLANG_TIDY, "--version"], tree.root)[1]
+    config = tree.texts[".clang-tidy"]
+    questions = []
+    for entry in json.loads(database.read_text(encoding="utf-8")):
+        path = os.path.relpath(entry["file"], tree.root)
+        if path not in tree.texts:
+            continue
+        checks = [f"--checks={CHECKS_FOR_TESTS}"] if is_test(path) else []
+        command = [CLANG_TIDY, "--quiet", "-p", BUILD, *checks, path]
+        depends_on = version + config + entry["command"] + tree.closure_hash(path)
+        questions.append(Question("clang-tidy", path, command, depends_on))
+    return ask_all(questions, tree.root)
+
+
+def _format_command(tree: SourceTree) -> list[str]:
+    return [CLANG_FORMAT, *tree.cpp_files()]
+
+
+def check_clang_format(tree: SourceTree) -> list[Finding]:
+    """C++ in the one format; `make format` puts it there."""
+    return _check_once(tree, "clang-format", [*_format_command(tree), "--dry-run", "-Werror"])
+
+
+def check_ruff(tree: SourceTree) -> list[Finding]:
+    """Python's lint rules, as pyproject.toml chooses them."""
+    return _check_once(tree, "ruff", [_ruff(tree), "check", "--output-format=concise", "."])
+
+
+def check_ruff_format(tree: SourceTree) -> list[Finding]:
+    """Python in the one format; `make format` puts it there."""
+    return _check_once(tree, "ruff-format", [_ruff(tree), "format", "--check", "."])
+
+
+def _ruff(tree: SourceTree) -> str:
+    return str(tree.root / ".venv" / "bin" / "ruff")
+
+
+def _check_once(tree: SourceTree, rule: str, command: list[str]) -> list[Finding]:
+    code, output = run(command, tree.root)
+    return findings_in(output, rule, ".", tree.root) if code else []
+
+
+def rewrite_formats(tree: SourceTree) -> int:
+    """Puts every file in its format. Returns 0, or the code of the program that failed."""
+    for command in (
+        [*_format_command(tree), "-i"],
+        [_ruff(tree), "check", "--fix", "--quiet", "."],
+        [_ruff(tree), "format", "--quiet", "."],
+    ):
+        code, output = run(command, tree.root)
+        if code:
+            print(output)
+            return code
+    return 0
+
+
+Rule = Callable[[SourceTree], list[Finding]]
+RULES: dict[str, Rule] = {
+    "clang-format": check_clang_format,
+    "ruff": check_ruff,
+    "ruff-format": check_ruff_format,
+    "headers-alone": check_headers_alone,
+    "clang-tidy": check_clang_tidy,
+}

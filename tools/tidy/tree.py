@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files under check, read once, with the C++ side's include graph.
+
+Rules ask this instead of the disk, so that a test can plant a sin in a folder of its own.
+"""
+
+import hashlib
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from tidy import cpp
+
+CPP_ENDINGS = (".cpp", ".hpp", ".h", ".c")
+INCLUDE_ROOTS = ("include", "src", "apps", ".")
+
+
+class SourceTree:
+    """All text files that belong to the project: what git tracks or would track."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.texts = {
+            path: text for path in _list(root) if (text := _read(root / path)) is not None
+        }
+
+    def cpp_files(self, *folders: str) -> list[str]:
+        """C and C++ files, in the folders named or everywhere."""
+        wanted = tuple(f"{folder}/" for folder in folders)
+        return [
+            path
+            for path in self.texts
+            if path.endswith(CPP_ENDINGS) and (not wanted or path.startswith(wanted))
+        ]
+
+    @cache  # noqa: B019  a tree lives as long as the process
+    def includes(self, path: str) -> list[cpp.Include]:
+        return cpp.includes(self.texts[path])
+
+    def resolve(self, path: str, include: cpp.Include) -> str | None:
+        """The project's file that an include in `path` means; None for files from outside."""
+        places = [f"{root}/{include.target}" for root in INCLUDE_ROOTS]
+        if not include.angled:
+            places.insert(0, f"{path.rpartition('/')[0]}/{include.target}")
+        for place in places:
+            if (clean := place.removeprefix("./")) in self.texts:
+                return clean
+        return None
+
+    @cache  # noqa: B019
+    def closure(self, path: str) -> frozenset[str]:
+        """The file and every file of the project it includes, directly or not."""
+        seen, waiting = set(), [path]
+        while waiting:
+            current = waiting.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            found = (self.resolve(current, include) for include in self.includes(current))
+            waiting.extend(one for one in found if one)
+        return frozenset(seen)
+
+    def closure_hash(self, path: str) -> str:
+        """Changes whenever a compiler could see something else when it reads `path`."""
+        digest = hashlib.sha256()
+        for one in sorted(self.closure(path)):
+            digest.update(f"{one}\0{self.texts[one]}\0".encode())
+        return digest.hexdigest()
+
+
+def _list(root: Path) -> list[str]:
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    return sorted(set(listed.split("\0")) - {""})
+
+
+def _read(path: Path) -> str | None:
+    """The text of a file; None when it is gone, a link, or not text."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
