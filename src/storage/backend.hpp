@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// How operations reach the operating system: one attempt each, with the raw outcome. Whatever an
+// attempt may leave unfinished (short transfers, EINTR, 2 GiB) is the Engine's business, once for
+// all backends and not here.
+#pragma once
+
+#include <forebay/error.hpp>
+#include <forebay/range.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "storage/file.hpp"
+
+namespace forebay::storage {
+
+enum class OperationKind : std::uint8_t { kRead, kWrite, kSync, kAllocate };
+
+/// The verb for messages: "read", "write", "sync", "allocate".
+std::string_view name_of(OperationKind kind) noexcept;
+
+/// One operation on one file. The file and the memory must live until its completion was returned
+/// by wait().
+struct Operation {
+  OperationKind kind = OperationKind::kRead;
+  File* file = nullptr;
+  std::uint64_t offset_bytes = 0;
+  std::span<std::byte> memory;     ///< read: is filled; write: is only read; otherwise empty
+  std::uint64_t length_bytes = 0;  ///< allocate only
+  std::uint64_t tag = 0;  ///< returned with the completion; means something to the caller alone
+};
+
+Operation read_operation(File& file,
+                         std::uint64_t offset_bytes,
+                         std::span<std::byte> into,
+                         std::uint64_t tag);
+Operation write_operation(File& file,
+                          std::uint64_t offset_bytes,
+                          std::span<const std::byte> from,
+                          std::uint64_t tag);
+Operation sync_operation(File& file, std::uint64_t tag);
+Operation allocate_operation(File& file, ByteRange range, std::uint64_t tag);
+
+/// What the system call said: bytes moved, or -errno.
+struct RawCompletion {
+  std::uint64_t tag = 0;
+  std::int64_t result = 0;
+};
+
+/// Where attempts are made. Everything but wake() belongs to one thread, the *issuer*: the one that
+/// made the backend. The destructor, called by the issuer too, returns when no operation touches
+/// memory any more; it cancels what it can.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// "ring", "threads", "memory".
+  virtual std::string_view name() const noexcept = 0;
+
+  /// How many operations may be under way at once.
+  virtual std::size_t capacity() const noexcept = 0;
+
+  /// True if operations on this file can be submitted here (the ring needs a descriptor).
+  virtual bool accepts(const File& file) const noexcept = 0;
+
+  /// Starts operations in the given order, with one system call if any; returns how many it took,
+  /// fewer than all if its capacity is used up. An operation that cannot even start is taken and
+  /// completes with its error. May block where the file system does (see docs/decisions).
+  virtual std::size_t submit(std::span<const Operation> operations) = 0;
+
+  /// Blocks, in one place, until a completion is there, wake() was called, or the deadline has
+  /// passed. Returns how many completions it stored in `completions`: all that are there, if they
+  /// fit; 0 if woken or late. A deadline of kDoNotBlock collects what is there. `completions` is
+  /// not empty.
+  virtual std::size_t wait(std::span<RawCompletion> completions, Deadline deadline) = 0;
+
+  /// Makes one wait(), the current or the next one, return. Any thread; never blocks.
+  virtual void wake() noexcept = 0;
+
+  /// Tells the backend that transfers will mostly use this memory, which must outlive the backend:
+  /// the ring pins it once. Replaces an earlier registration. Transfers work the same without: a
+  /// failure (a memlock limit) costs speed alone. Only while nothing is in flight.
+  virtual Status register_buffers(std::span<const std::span<std::byte>> buffers);
+};
+
+}  // namespace forebay::storage

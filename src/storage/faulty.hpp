@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Storage that misbehaves on demand and repeatably: decorators that make short transfers, EINTR,
+// EAGAIN, EIO, late and reordered completions from a seed. Tests run everything through them; the
+// seed is printed when a test fails.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "storage/backend.hpp"
+#include "storage/file.hpp"
+
+namespace forebay::storage {
+
+/// What goes wrong, and how often: probabilities of 0 to 1 for each attempt.
+struct FaultPlan {
+  std::uint64_t seed = 1;
+  double short_transfer =
+      0;  ///< part of the transfer is done, never nothing; direct files keep their alignment
+  double interrupted = 0;  ///< EINTR
+  double try_again = 0;    ///< EAGAIN
+  double io_error = 0;     ///< EIO
+  double late = 0;  ///< the completion is held back for some calls of wait(), so others overtake it
+  /// Every transfer that touches one of these offsets fails with EIO.
+  std::vector<std::uint64_t> bad_offsets;
+};
+
+/// Wraps a backend. Nothing is lost: every operation completes, if wait() is called often enough;
+/// held-back completions are given out at the latest when nothing else is left to wait for.
+class FaultyBackend final : public Backend {
+ public:
+  FaultyBackend(std::unique_ptr<Backend> inner, FaultPlan plan);
+  ~FaultyBackend() override;
+
+  std::string_view name() const noexcept override { return inner_->name(); }
+  std::size_t capacity() const noexcept override { return inner_->capacity(); }
+  bool accepts(const File& file) const noexcept override { return inner_->accepts(file); }
+  std::size_t submit(std::span<const Operation> operations) override;
+  std::size_t wait(std::span<RawCompletion> completions, Deadline deadline) override;
+  void wake() noexcept override { inner_->wake(); }
+  Status register_buffers(std::span<const std::span<std::byte>> buffers) override {
+    return inner_->register_buffers(buffers);
+  }
+
+ private:
+  bool happens(double probability);
+  std::optional<int> error_for(const Operation& operation);
+  Operation shorten(Operation operation);
+
+  std::unique_ptr<Backend> inner_;
+  FaultPlan plan_;
+  std::mt19937_64 random_;
+  std::deque<RawCompletion> due_;
+  std::deque<RawCompletion> late_;
+};
+
+/// What a FaultyFile does wrong.
+struct FileFaults {
+  /// Reads and writes that touch this offset fail with EIO.
+  std::optional<std::uint64_t> bad_offset;
+  /// The file ends here although its size() says otherwise: it shrank after it was opened.
+  std::optional<std::uint64_t> ends_at;
+};
+
+/// Wraps a file; it has no descriptor, so the ring does not accept it and the thread pool goes
+/// through it.
+class FaultyFile final : public File {
+ public:
+  FaultyFile(std::unique_ptr<File> inner, FileFaults faults);
+
+  const std::string& path() const noexcept override { return inner_->path(); }
+  FileSystem file_system() const noexcept override { return inner_->file_system(); }
+  Access access() const noexcept override { return inner_->access(); }
+  std::size_t alignment_bytes() const noexcept override { return inner_->alignment_bytes(); }
+  int descriptor() const noexcept override { return -1; }
+  Result<std::uint64_t> size() const override { return inner_->size(); }
+  Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) override;
+  Result<std::size_t> write_at(std::span<const std::byte> from,
+                               std::uint64_t offset_bytes) override;
+  Status sync() override { return inner_->sync(); }
+  Status allocate(ByteRange range) override { return inner_->allocate(range); }
+  Status truncate(std::uint64_t size_bytes) override { return inner_->truncate(size_bytes); }
+  std::optional<double> cached_fraction(ByteRange range) const override {
+    return inner_->cached_fraction(range);
+  }
+
+ private:
+  Status check(std::string_view operation, ByteRange touched) const;
+
+  std::unique_ptr<File> inner_;
+  const FileFaults faults_;
+};
+
+}  // namespace forebay::storage
