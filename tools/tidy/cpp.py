@@ -31,9 +31,7 @@ class Include:
 
 def includes(text: str) -> list[Include]:
     """The include lines of a file, without those in comments."""
-    kept = NOT_CODE.sub(
-        lambda match: _blank(match.group()) if _is_comment(match) else match[0], text
-    )
+    kept = NOT_CODE.sub(_blank_comment, text)
     return [
         Include(kept.count("\n", 0, match.start()) + 1, match[2], match[1] == "<")
         for match in INCLUDE.finditer(kept)
@@ -45,8 +43,9 @@ def code_only(text: str) -> str:
     return NOT_CODE.sub(lambda match: _blank(match.group()), text)
 
 
-def _is_comment(match: re.Match) -> bool:
-    return match.group().startswith(("//", "/*"))
+def _blank_comment(match: re.Match) -> str:
+    is_comment = match.group().startswith(("//", "/*"))
+    return _blank(match.group()) if is_comment else match.group()
 
 
 def _blank(text: str) -> str:

@@ -77,15 +77,14 @@ def _bad_edge(tree: SourceTree, path: str, include: Include, table: dict) -> str
 def _bad_outside(path: str, include: Include, table: dict) -> str | None:
     if not include.angled:
         return f'"{include.target}" is no file of the project'
-    is_standard = "/" not in include.target and "." not in include.target
-    if path.startswith("include/") and not is_standard:
-        if include.target not in table["public"]["third_party"] and not _is_posix(include.target):
-            return f"public headers may not include <{include.target}>"
+    if path.startswith("include/") and not _may_be_public(include.target, table):
+        return f"public headers may not include <{include.target}>"
     return None
 
 
-def _is_posix(target: str) -> bool:
-    return target.startswith("sys/")
+def _may_be_public(target: str, table: dict) -> bool:
+    is_standard = "/" not in target and "." not in target
+    return is_standard or target in table["public"]["from_outside"]
 
 
 def _bad_module(path: str, other: str, table: dict) -> str | None:

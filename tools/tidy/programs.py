@@ -12,7 +12,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidy.finding import Finding
@@ -66,9 +66,13 @@ def run(command: list[str], root: Path, limit_s: int = ALL_FILES_LIMIT_S) -> tup
 
 def findings_in(output: str, rule: str, path: str, root: Path) -> list[Finding]:
     """The diagnostics in a program's output; the whole output where it has none of that form."""
-    found = []
+    found: list[Finding] = []
     for line in output.splitlines():
-        if match := DIAGNOSTIC.match(line):
+        match = DIAGNOSTIC.match(line)
+        if match and match["text"].startswith("note: ") and found:
+            message = f"{found[-1].message}; {match['text'].removeprefix('note: ')}"
+            found[-1] = replace(found[-1], message=message)
+        elif match:
             place = os.path.relpath(root / match["path"], root)
             found.append(Finding(place, int(match["line"]), rule, match["text"]))
     return found or [Finding(path, 0, rule, output.strip() or "failed without a word")]
@@ -142,7 +146,9 @@ def _format_command(tree: SourceTree) -> list[str]:
 
 def check_clang_format(tree: SourceTree) -> list[Finding]:
     """C++ in the one format; `make format` puts it there."""
-    return _check_once(tree, "clang-format", [*_format_command(tree), "--dry-run", "-Werror"])
+    found = _check_once(tree, "clang-format", [*_format_command(tree), "--dry-run", "-Werror"])
+    first = {finding.path: finding for finding in reversed(found)}  # one a file says enough
+    return sorted(first.values())
 
 
 def check_ruff(tree: SourceTree) -> list[Finding]:

@@ -20,9 +20,8 @@ class SourceTree:
 
     def __init__(self, root: Path):
         self.root = root
-        self.texts = {
-            path: text for path in _list(root) if (text := _read(root / path)) is not None
-        }
+        read = {path: _read(root / path) for path in _list(root)}
+        self.texts = {path: text for path, text in read.items() if text is not None}
 
     def cpp_files(self, *folders: str) -> list[str]:
         """C and C++ files, in the folders named or everywhere."""

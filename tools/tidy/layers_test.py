@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each edge that the layer table forbids is found, each that it allows is not."""
+
+import pytest
+
+from tidy import layers
+
+TABLE = layers.load_table()
+
+# Every module has a header to be included; each test adds one file that includes.
+PROJECT = {f"src/{module}/part.hpp": "" for module in TABLE["modules"]} | {
+    "include/forebay/error.hpp": ""
+}
+
+
+def messages(plant, path, line):
+    """What check_layers says about one file holding one include line."""
+    findings = layers.check_layers(plant(PROJECT | {path: f"{line}\n"}), TABLE)
+    assert all(finding.path == path for finding in findings)
+    return [finding.message for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("src/base/x.cpp", '#include "storage/part.hpp"'),
+        ("src/storage/x.cpp", '#include "shm/part.hpp"'),
+        ("src/storage/x_test.cpp", '#include "read/part.hpp"'),
+        ("src/read/x.hpp", '  #  include "runtime/part.hpp"'),
+        ("src/read/x.hpp", '#include "../runtime/part.hpp"'),
+        ("apps/tipsy/x.cpp", '#include "base/part.hpp"'),
+        ("examples/x.cpp", '#include "runtime/part.hpp"'),
+        ("interpose/posix/x.cpp", '#include "read/part.hpp"'),
+        ("include/forebay/x.hpp", '#include "base/part.hpp"'),
+    ],
+)
+def test_an_edge_upwards_or_sideways_is_found(plant, path, line):
+    assert len(messages(plant, path, line)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("src/storage/x.cpp", '#include "base/part.hpp"'),
+        ("src/storage/x.cpp", '#include "storage/part.hpp"'),
+        ("src/read/x.cpp", '#include "shm/part.hpp"'),
+        ("src/runtime/x.cpp", '#include "read/part.hpp"'),
+        ("src/base/x.cpp", "#include <forebay/error.hpp>"),
+        ("bench/x.cpp", '#include "shm/part.hpp"'),
+        ("interpose/posix/x.cpp", '#include "shm/part.hpp"'),
+        ("interpose/posix/x.cpp", '#include "base/part.hpp"'),
+        ("examples/x.cpp", "#include <forebay/error.hpp>"),
+        ("src/base/x.cpp", '// #include "read/part.hpp"'),
+        ("src/base/x.cpp", '/*\n#include "read/part.hpp"\n*/'),
+    ],
+)
+def test_an_edge_downwards_is_allowed(plant, path, line):
+    assert messages(plant, path, line) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "advice"),
+    [
+        ("src/base/x.cpp", '#include "forebay/error.hpp"', "write <forebay/error.hpp>"),
+        ("src/storage/x.cpp", "#include <base/part.hpp>", 'write "base/part.hpp"'),
+        ("src/base/x.cpp", '#include "part.hpp"', 'write "base/part.hpp"'),
+        ("src/base/x.cpp", '#include "nowhere.hpp"', "no file of the project"),
+        ("include/forebay/x.hpp", "#include <fmt/format.h>", "public headers may not"),
+        ("src/invented/x.cpp", "#include <vector>", "module invented is not in layers.toml"),
+        ("elsewhere/x.cpp", "#include <vector>", "folder elsewhere is not in layers.toml"),
+    ],
+)
+def test_a_wrong_form_is_found_with_advice(plant, path, line, advice):
+    (message,) = messages(plant, path, line)
+    assert advice in message
+
+
+@pytest.mark.parametrize("header", ["vector", "cstdint", "tl/expected.hpp"])
+def test_public_headers_may_include_what_users_have(plant, header):
+    assert messages(plant, "include/forebay/x.hpp", f"#include <{header}>") == []
+
+
+def banned(plant, files):
+    return [finding.path for finding in layers.check_bans(plant(files), TABLE)]
+
+
+@pytest.mark.parametrize(
+    ("path", "header"),
+    [
+        ("src/read/x.cpp", "mpi.h"),
+        ("src/comm/other.cpp", "mpi.h"),
+        ("include/forebay/x.hpp", "mpi.h"),
+        ("src/read/x.cpp", "liburing.h"),
+        ("examples/x.cpp", "liburing.h"),
+        ("src/shm/x.cpp", "aio.h"),
+    ],
+)
+def test_a_banned_header_away_from_home_is_found(plant, path, header):
+    assert banned(plant, {path: f"#include <{header}>\n"}) == [path]
+
+
+@pytest.mark.parametrize(
+    ("path", "header"),
+    [
+        ("src/comm/mpi_solo.cpp", "mpi.h"),
+        ("bench/x.cpp", "mpi.h"),
+        ("src/storage/ring.cpp", "liburing.h"),
+        ("src/storage/posix_aio.cpp", "aio.h"),
+        ("bench/x.cpp", "liburing.h"),
+    ],
+)
+def test_a_banned_header_at_home_is_allowed(plant, path, header):
+    assert banned(plant, {path: f"#include <{header}>\n"}) == []
+
+
+def test_a_banned_header_has_one_home_only(plant):
+    files = {f"src/storage/{name}.cpp": "#include <liburing.h>\n" for name in ("probe", "ring")}
+    assert banned(plant, files) == ["src/storage/ring.cpp"]
+
+
+def test_a_table_with_a_ring_is_refused(tmp_path, monkeypatch):
+    table = tmp_path / "layers.toml"
+    table.write_text('[modules]\nbase = []\nread = ["write"]\nwrite = ["read"]\n')
+    monkeypatch.setattr(layers, "TABLE", table)
+    with pytest.raises(ValueError, match="read may include write"):
+        layers.load_table()

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs we ask find planted sins, and a remembered verdict is forgotten when it must be."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tidy import programs
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SETTINGS = {name: (ROOT / name).read_text() for name in (".clang-format", ".clang-tidy")}
+
+
+@pytest.fixture
+def compiled(plant, tmp_path):
+    """Plants one file, with what clang-tidy needs to judge it, and returns the tree."""
+
+    def plant_compiled(path, text, others=None):
+        entry = {"directory": str(tmp_path), "file": str(tmp_path / path)}
+        entry["command"] = f"g++ -std=c++20 -Isrc -Iinclude -c {path}"
+        database = {f"{programs.BUILD}/compile_commands.json": json.dumps([entry])}
+        return plant(SETTINGS | database | {path: text} | (others or {}))
+
+    return plant_compiled
+
+
+def rules_of(findings):
+    """The check names in clang-tidy's messages."""
+    return [re.search(r"\[([a-z-]+)", finding.message)[1] for finding in findings]
+
+
+OVERRIDES = "struct A { virtual void f(); };\nstruct B : A { void f(); };\n"
+LONG = "int f(int a) {\n" + "  ++a;\n" * 71 + "  return a;\n}\n"
+NESTED = "int f(int a) { if (a) { if (a > 1) { if (a > 2) { if (a > 3) { ++a; } } } } return a; }\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "check"),
+    [
+        (LONG, "readability-function-size"),
+        (NESTED, "readability-function-size"),
+        ("int f(int, int, int, int, int, int) { return 1; }\n", "readability-function-size"),
+        ("class bad_name {};\n", "readability-identifier-naming"),
+        ("class C { int member; int f() { return member; } };\n", "readability-identifier-naming"),
+        ("void BadName() {}\n", "readability-identifier-naming"),
+        ("constexpr int limit = 1;\n", "readability-identifier-naming"),
+        ("enum class E { one };\n", "readability-identifier-naming"),
+        ("#define SOMETHING 1\n", "readability-identifier-naming"),
+        ("int* p = 0;\n", "modernize-use-nullptr"),
+        (OVERRIDES, "modernize-use-override"),
+    ],
+)
+def test_clang_tidy_finds_a_sin_against_the_style(compiled, code, check):
+    assert rules_of(programs.check_clang_tidy(compiled("src/base/a.cpp", code))) == [check]
+
+
+GOOD = """
+namespace forebay {
+constexpr int kLimit = 70;
+enum class Retire { kOnce, kCache };
+struct Plan { int depth = 0; };
+class Engine {
+ public:
+  explicit Engine(Plan plan) : plan_(plan) {}
+  int queue_depth() const { return plan_.depth + kLimit; }
+ private:
+  Plan plan_;
+};
+}  // namespace forebay
+"""
+
+
+def test_clang_tidy_allows_the_style(compiled):
+    assert programs.check_clang_tidy(compiled("src/base/a.cpp", GOOD)) == []
+
+
+def test_clang_tidy_looks_into_our_headers(compiled):
+    header = {"src/base/a.hpp": "#pragma once\nclass bad_name {};\n"}
+    tree = compiled("src/base/a.cpp", '#include "base/a.hpp"\n', header)
+    (finding,) = programs.check_clang_tidy(tree)
+    assert (finding.path, finding.line) == ("src/base/a.hpp", 2)
+
+
+def test_clang_tidy_without_a_database_is_a_finding(plant):
+    (finding,) = programs.check_clang_tidy(plant(SETTINGS))
+    assert "make build" in finding.message
+
+
+def test_a_header_that_leans_on_others_is_found(plant):
+    tree = plant({"src/base/a.hpp": "#pragma once\ninline std::string f() { return {}; }\n"})
+    findings = programs.check_headers_alone(tree)
+    assert {finding.path for finding in findings} == {"src/base/a.hpp"}
+
+
+def test_a_header_that_stands_alone_is_allowed(plant):
+    text = "#pragma once\n#include <string>\ninline std::string f() { return {}; }\n"
+    assert programs.check_headers_alone(plant({"include/forebay/a.hpp": text})) == []
+
+
+def test_a_verdict_is_forgotten_when_an_included_header_changes(plant):
+    files = {"src/base/a.hpp": '#pragma once\n#include "base/b.hpp"\nusing A = B;\n'}
+    assert programs.check_headers_alone(plant(files | {"src/base/b.hpp": "using B = int;\n"})) == []
+    findings = programs.check_headers_alone(plant(files | {"src/base/b.hpp": "using C = int;\n"}))
+    assert {finding.path for finding in findings} == {"src/base/a.hpp"}
+
+
+def test_a_verdict_is_remembered_good_or_bad(plant, monkeypatch):
+    tree = plant({"src/base/a.hpp": "int f(\n", "src/base/b.hpp": "int f();\n"})
+    first = programs.check_headers_alone(tree)
+    real, asked = programs.run, []
+
+    def counting(command, *rest):
+        asked.append(command)
+        return real(command, *rest)
+
+    monkeypatch.setattr(programs, "run", counting)
+    assert programs.check_headers_alone(tree) == first
+    assert asked == [[programs.COMPILER, "--version"]]
+
+
+def test_a_time_out_is_a_finding_and_not_remembered(plant, monkeypatch):
+    tree = plant({"src/base/a.hpp": "int f();\n"})
+    monkeypatch.setattr(programs, "run", lambda command, *_: (124, "too slow"))
+    assert len(programs.check_headers_alone(tree)) == 1
+    monkeypatch.undo()
+    assert programs.check_headers_alone(tree) == []
+
+
+def test_clang_format_finds_a_badly_laid_line(plant):
+    good, bad = "int f() { return 1; }\n", "int  f(){return 1;}\nint  g(){return 1;}\n"
+    tree = plant(SETTINGS | {"src/base/good.cpp": good, "src/base/bad.cpp": bad})
+    (finding,) = programs.check_clang_format(tree)
+    assert finding.path == "src/base/bad.cpp"
+
+
+@pytest.fixture
+def python_project(plant, tmp_path):
+    """A project with our ruff settings and, for its ruff, ours."""
+    ours = Path(shutil.which("ruff", path=str(ROOT / ".venv" / "bin")))
+    theirs = tmp_path / ".venv" / "bin" / "ruff"
+    theirs.parent.mkdir(parents=True)
+    theirs.symlink_to(ours)
+    settings = {"pyproject.toml": (ROOT / "pyproject.toml").read_text()}
+    return lambda text: plant(settings | {"python/a.py": text})
+
+
+def test_ruff_finds_an_unused_import(python_project):
+    (finding,) = programs.check_ruff(python_project("import os\n"))
+    assert (finding.path, finding.line) == ("python/a.py", 1)
+    assert "F401" in finding.message
+
+
+def test_ruff_finds_a_badly_laid_line(python_project):
+    assert len(programs.check_ruff_format(python_project("x = ( 1 )\n"))) == 1
+
+
+def test_ruff_allows_good_python(python_project):
+    tree = python_project('"""A module."""\n\nx = 1\n')
+    assert programs.check_ruff(tree) + programs.check_ruff_format(tree) == []
+
+
+def test_formats_can_be_rewritten(plant, python_project, tmp_path):
+    tree = python_project("x = ( 1 )\n")
+    assert programs.rewrite_formats(tree) == 0
+    assert (tmp_path / "python/a.py").read_text() == "x = 1\n"

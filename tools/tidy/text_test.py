@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each rule about text finds its sin, and nothing in a file without one."""
+
+import pytest
+
+from tidy import text
+
+# Put together here, so that the words do not stand in this file themselves.
+MACHINE_FOLDER = "/ho" + "me/somebody/data"
+TODO = "TO" + "DO"
+
+
+def places(findings):
+    return [(finding.path, finding.line) for finding in findings]
+
+
+def test_a_good_project_has_no_findings(plant, head):
+    good = "namespace forebay {\nint one() { return 1; }\n}\n"
+    script = f"#!/bin/sh\n# {text.SPDX}\n# Shows that scripts may be good too.\n"
+    tree = plant({"src/base/a.cpp": head + good, "scripts/a": script, "README.md": "x" * 200})
+    rules = [one for name, one in vars(text).items() if name.startswith("check_")]
+    assert len(rules) == 7
+    for rule in rules:
+        assert rule(tree) == []
+
+
+def test_a_file_over_the_limit_is_found(plant):
+    over = {"src/base/a.cpp": text.FILE_LINES_MAX, "src/base/a_test.cpp": text.TEST_FILE_LINES_MAX}
+    over["examples/a.cpp"] = text.EXAMPLE_LINES_MAX
+    tree = plant({path: "\n" * (limit + 1) for path, limit in over.items()})
+    assert {path for path, _ in places(text.check_file_length(tree))} == set(over)
+
+
+def test_a_file_at_the_limit_is_allowed(plant):
+    at = {"src/base/a.cpp": text.FILE_LINES_MAX, "tests/a.py": text.TEST_FILE_LINES_MAX}
+    tree = plant({path: "\n" * limit for path, limit in at.items()})
+    assert text.check_file_length(tree) == []
+
+
+def test_a_long_line_is_found_at_its_line(plant):
+    tree = plant({"src/base/a.hpp": f"//\n{'x' * 101}\n{'y' * 100}\n"})
+    assert places(text.check_line_length(tree)) == [("src/base/a.hpp", 2)]
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("src/base/a.cpp", "// What this is for is said, the licence is not.\n"),
+        ("src/base/a.cpp", "// SPDX-License-Identifier: Apache-2.0\n#include <vector>\n"),
+        ("src/base/a.cpp", "// SPDX-License-Identifier: Apache-2.0\n// Short.\n"),
+        ("scripts/a", "#!/bin/sh\n# A script that has no licence, but a comment.\n"),
+        ("python/a.py", '"""A module that has no licence, but a docstring."""\n'),
+        ("python/a.py", "# SPDX-License-Identifier: Apache-2.0\nimport os\n"),
+        ("cmake/a.cmake", "# SPDX-License-Identifier: Apache-2.0\nmessage(STATUS hello)\n"),
+    ],
+)
+def test_a_file_without_its_head_is_found(plant, path, content):
+    assert len(text.check_heads(plant({path: content}))) == 1
+
+
+def test_a_docstring_or_a_block_comment_is_a_head(plant):
+    spdx = "SPDX-License-Identifier: Apache-2.0"
+    python = f'# {spdx}\n"""A module that says what it is for.\n\nAnd why.\n"""\n'
+    block = f"// {spdx}\n/* A file that says what it is for,\n   over two lines. */\n"
+    assert text.check_heads(plant({"a.py": python, "src/base/a.cpp": block})) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["src/base/utils.hpp", "python/string_helpers.py", "src/manager/a.cpp", "a/Util.md"]
+)
+def test_a_name_that_says_nothing_is_found(plant, path):
+    assert len(text.check_names(plant({path: ""}))) == 1
+
+
+def test_a_name_that_only_contains_a_banned_word_is_allowed(plant):
+    assert text.check_names(plant({"src/base/utility_function.hpp": ""})) == []
+
+
+def test_a_folder_of_one_machine_is_found(plant):
+    files = {"docs/a.md": f"fine\nsee {MACHINE_FOLDER} there\n", "b.toml": f'x="{MACHINE_FOLDER}"'}
+    tree = plant(files)
+    assert places(text.check_machine_paths(tree)) == [("b.toml", 1), ("docs/a.md", 2)]
+
+
+def test_a_folder_below_the_project_is_allowed(plant):
+    tree = plant({"a.md": f"build{MACHINE_FOLDER} ..{MACHINE_FOLDER}"})
+    assert text.check_machine_paths(tree) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "std::abort();",
+        "  ::abort ();",
+        "exit(1);",
+        "_exit(1);",
+        "std::terminate();",
+        'printf("x");',
+        'std::fprintf(stderr, "x");',
+        "std::cout << 1;",
+        "auto& out = std::cerr;",
+        'fmt::print("x");',
+        'perror("open");',
+    ],
+)
+def test_library_code_that_prints_or_ends_is_found(plant, line):
+    tree = plant({"src/base/a.cpp": f"void f() {{\n{line}\n}}\n"})
+    assert places(text.check_prints_and_ends(tree)) == [("src/base/a.cpp", 2)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "// exit(1) would be wrong here",
+        "/* std::cout */",
+        'auto s = "abort()";',
+        'auto r = R"(printf("x"))";',
+        "queue.exit(1);",
+        "guard->abort();",
+        "Scope::exit(1);",
+        "on_exit(1);",
+        "snprintf(buffer, 10, format);",
+        "auto n = 1'000; auto c = '\"'; auto d = 2'000;",
+    ],
+)
+def test_what_only_looks_like_printing_is_allowed(plant, line):
+    assert text.check_prints_and_ends(plant({"src/base/a.cpp": f"{line}\n"})) == []
+
+
+def test_programs_tests_and_the_assertion_may_print(plant):
+    paths = ["apps/a/a.cpp", "src/base/a_test.cpp", *text.MAY_END_AND_PRINT]
+    assert text.check_prints_and_ends(plant(dict.fromkeys(paths, "std::abort();\n"))) == []
+
+
+@pytest.mark.parametrize("note", [f"{TODO}: later", f"{TODO}(somebody) x", "FIX" + "ME now"])
+def test_a_todo_without_a_kind_is_found(plant, note):
+    assert len(text.check_todos(plant({"src/base/a.cpp": f"// {note}\n"}))) == 1
+
+
+def test_a_todo_with_a_kind_is_allowed(plant):
+    assert text.check_todos(plant({"src/base/a.cpp": f"// {TODO}(perf): measure\n"})) == []
+
+
+def test_files_that_are_no_text_or_ignored_are_left_alone(plant, tmp_path):
+    (tmp_path / "picture").write_bytes(b"\x89PNG\0\xff")
+    (tmp_path / "link").symlink_to("nowhere")
+    tree = plant({".gitignore": "/build/\n", "build/a.cpp": "abort();\n"})
+    assert list(tree.texts) == [".gitignore"]
