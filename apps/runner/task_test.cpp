@@ -160,14 +160,14 @@ TEST(TaskGroup, failed_is_seen_by_tasks_that_run_later) {
   EXPECT_TRUE(seen);
 }
 
-Task hold(std::shared_ptr<int> held) {
+Task hold(std::shared_ptr<std::atomic<int>> held) {
   *held += 1;
   co_return Status{};
 }
 
 TEST(TaskGroup, everything_a_task_held_is_released_before_run_returns) {
   EventLoop loop;
-  const auto held = std::make_shared<int>(0);
+  const auto held = std::make_shared<std::atomic<int>>(0);
   TaskGroup group(loop);
   for (int i = 0; i < 100; ++i)
     group.spawn(hold(held));
@@ -179,7 +179,7 @@ TEST(TaskGroup, everything_a_task_held_is_released_before_run_returns) {
 
 TEST(TaskGroup, tasks_that_never_ran_are_destroyed) {
   EventLoop loop;
-  const auto held = std::make_shared<int>(0);
+  const auto held = std::make_shared<std::atomic<int>>(0);
   {
     TaskGroup group(loop);
     for (int i = 0; i < 10; ++i)
