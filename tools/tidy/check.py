@@ -34,6 +34,7 @@ def all_rules() -> dict[str, programs.Rule]:
         "names": text.check_names,
         "machine-paths": text.check_machine_paths,
         "prints-or-ends": text.check_prints_and_ends,
+        "bool-parameters": text.check_bool_parameters,
         "todos": text.check_todos,
         **programs.RULES,
     }

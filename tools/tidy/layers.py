@@ -46,6 +46,10 @@ def _module(path: str) -> str | None:
     return parts[1] if parts[0] == "src" and len(parts) > 2 else None
 
 
+def _public_module(path: str, table: dict) -> str | None:
+    return table["public"]["module"].get(path.rpartition("/")[2].removesuffix(".hpp"))
+
+
 def _beside(path: str, table: dict) -> str | None:
     names = [name for name in table["beside"] if path.startswith(f"{name}/")]
     return max(names, key=len, default=None)
@@ -55,13 +59,15 @@ def _unknown_folder(path: str, table: dict) -> str | None:
     if path.startswith("src/"):
         module = _module(path)
         return None if module in table["modules"] else f"module {module}"
+    if path.startswith("include/"):
+        return None if _public_module(path, table) else f"public header {path}"
     return None if _beside(path, table) else f"folder {path.split('/')[0]}"
 
 
 def _bad_edge(tree: SourceTree, path: str, include: Include, table: dict) -> str | None:
     target = tree.resolve(path, include)
     if include.target.startswith("forebay/"):
-        return None if include.angled else f"write <{include.target}>, it is a public header"
+        return _bad_public(path, include, table)
     if target is None:
         return _bad_outside(path, include, table)
     if include.angled:
@@ -72,6 +78,20 @@ def _bad_edge(tree: SourceTree, path: str, include: Include, table: dict) -> str
     if not include.target.startswith(f"{other}/"):
         return f'write "{target.removeprefix("src/")}": private headers are named with their module'
     return _bad_module(path, other, table)
+
+
+def _bad_public(path: str, include: Include, table: dict) -> str | None:
+    if not include.angled:
+        return f"write <{include.target}>, it is a public header"
+    module = _public_module(path, table) if path.startswith("include/") else _module(path)
+    other = _public_module(include.target, table)
+    if module is None or other is None or _may_include(module, other, table):
+        return None
+    return f"<{include.target}> belongs to {other}, which {module} may not include"
+
+
+def _may_include(module: str, other: str, table: dict) -> bool:
+    return other in (module, "base", *table["modules"][module])
 
 
 def _bad_outside(path: str, include: Include, table: dict) -> str | None:
@@ -90,9 +110,8 @@ def _may_be_public(target: str, table: dict) -> bool:
 def _bad_module(path: str, other: str, table: dict) -> str | None:
     module = _module(path)
     if module is not None:
-        if other in (module, "base", *table["modules"][module]):
-            return None
-        return f"module {module} may not include {other}"
+        allowed = _may_include(module, other, table)
+        return None if allowed else f"module {module} may not include {other}"
     folder = _beside(path, table)
     allowed = table["beside"][folder]
     if "*" in allowed or other in allowed or (allowed and other == "base"):

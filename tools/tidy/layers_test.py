@@ -9,7 +9,7 @@ TABLE = layers.load_table()
 
 # Every module has a header to be included; each test adds one file that includes.
 PROJECT = {f"src/{module}/part.hpp": "" for module in TABLE["modules"]} | {
-    "include/forebay/error.hpp": ""
+    f"include/forebay/{header}.hpp": "" for header in TABLE["public"]["module"]
 }
 
 
@@ -31,7 +31,10 @@ def messages(plant, path, line):
         ("apps/tipsy/x.cpp", '#include "base/part.hpp"'),
         ("examples/x.cpp", '#include "runtime/part.hpp"'),
         ("interpose/posix/x.cpp", '#include "read/part.hpp"'),
-        ("include/forebay/x.hpp", '#include "base/part.hpp"'),
+        ("include/forebay/log.hpp", '#include "base/part.hpp"'),
+        ("include/forebay/error.hpp", "#include <forebay/session.hpp>"),
+        ("src/storage/x.cpp", "#include <forebay/session.hpp>"),
+        ("src/base/x_test.cpp", "#include <forebay/runtime.hpp>"),
     ],
 )
 def test_an_edge_upwards_or_sideways_is_found(plant, path, line):
@@ -46,6 +49,9 @@ def test_an_edge_upwards_or_sideways_is_found(plant, path, line):
         ("src/read/x.cpp", '#include "shm/part.hpp"'),
         ("src/runtime/x.cpp", '#include "read/part.hpp"'),
         ("src/base/x.cpp", "#include <forebay/error.hpp>"),
+        ("src/read/x.cpp", "#include <forebay/session.hpp>"),
+        ("src/runtime/x.cpp", "#include <forebay/session.hpp>"),
+        ("include/forebay/session.hpp", "#include <forebay/error.hpp>"),
         ("bench/x.cpp", '#include "shm/part.hpp"'),
         ("interpose/posix/x.cpp", '#include "shm/part.hpp"'),
         ("interpose/posix/x.cpp", '#include "base/part.hpp"'),
@@ -65,7 +71,8 @@ def test_an_edge_downwards_is_allowed(plant, path, line):
         ("src/storage/x.cpp", "#include <base/part.hpp>", 'write "base/part.hpp"'),
         ("src/base/x.cpp", '#include "part.hpp"', 'write "base/part.hpp"'),
         ("src/base/x.cpp", '#include "nowhere.hpp"', "no file of the project"),
-        ("include/forebay/x.hpp", "#include <fmt/format.h>", "public headers may not"),
+        ("include/forebay/log.hpp", "#include <fmt/format.h>", "public headers may not"),
+        ("include/forebay/x.hpp", "#include <vector>", "is not in layers.toml"),
         ("src/invented/x.cpp", "#include <vector>", "module invented is not in layers.toml"),
         ("elsewhere/x.cpp", "#include <vector>", "folder elsewhere is not in layers.toml"),
     ],
@@ -77,7 +84,7 @@ def test_a_wrong_form_is_found_with_advice(plant, path, line, advice):
 
 @pytest.mark.parametrize("header", ["vector", "cstdint", "tl/expected.hpp"])
 def test_public_headers_may_include_what_users_have(plant, header):
-    assert messages(plant, "include/forebay/x.hpp", f"#include <{header}>") == []
+    assert messages(plant, "include/forebay/log.hpp", f"#include <{header}>") == []
 
 
 def banned(plant, files):

@@ -115,7 +115,7 @@ def check_headers_alone(tree: SourceTree) -> list[Finding]:
             version + tree.closure_hash(path),
         )
         for path in tree.cpp_files("include", "src", "apps", "bench", "tools")
-        if path.endswith(".hpp") and not path.endswith("_inl.hpp")
+        if path.endswith(".hpp")
     ]
     return ask_all(questions, tree.root)
 

@@ -31,6 +31,9 @@ ENDS_OR_PRINTS = re.compile(
     r"|puts|fputs|putchar|perror|print|println)\s*\("
 )
 
+# A flag at a call site says nothing; a bool that is data (a value of that type) has these names.
+BOOL_PARAMETER = re.compile(r"[(,]\s*(?:const\s+)?bool\s+(?!value\b|fallback\b)\w+\s*[,)={]")
+
 TODO = re.compile(r"\b(?:TODO|FIXME|XXX)\b(?P<kind>\([a-z]*\))?")
 TODO_KINDS = ("(perf)", "(port)", "(test)")
 
@@ -142,6 +145,20 @@ def check_prints_and_ends(tree: SourceTree) -> list[Finding]:
                 what = match.group().rstrip("( ")
                 message = f"{what}: the library neither prints nor ends; return an Error"
                 findings.append(Finding(path, number, "prints-or-ends", message))
+    return findings
+
+
+def check_bool_parameters(tree: SourceTree) -> list[Finding]:
+    """Flags handed to functions: a two-value enum says at the call what it means."""
+    findings = []
+    for path in tree.cpp_files():
+        if not path.endswith(".hpp"):
+            continue
+        code = cpp.code_only(tree.texts[path])
+        for match in BOOL_PARAMETER.finditer(code):
+            line = code.count("\n", 0, match.end()) + 1
+            message = "no bool parameters: use an enum with two values"
+            findings.append(Finding(path, line, "bool-parameters", message))
     return findings
 
 

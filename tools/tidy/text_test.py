@@ -19,7 +19,7 @@ def test_a_good_project_has_no_findings(plant, head):
     script = f"#!/bin/sh\n# {text.SPDX}\n# Shows that scripts may be good too.\n"
     tree = plant({"src/base/a.cpp": head + good, "scripts/a": script, "README.md": "x" * 200})
     rules = [one for name, one in vars(text).items() if name.startswith("check_")]
-    assert len(rules) == 7
+    assert len(rules) == 8
     for rule in rules:
         assert rule(tree) == []
 
@@ -130,6 +130,21 @@ def test_what_only_looks_like_printing_is_allowed(plant, line):
 def test_programs_tests_and_the_assertion_may_print(plant):
     paths = ["apps/a/a.cpp", "src/base/a_test.cpp", *text.MAY_END_AND_PRINT]
     assert text.check_prints_and_ends(plant(dict.fromkeys(paths, "std::abort();\n"))) == []
+
+
+@pytest.mark.parametrize(
+    "code", ["void f(bool on);", "void f(int a,\n       bool on = false);", "C(const bool on);"]
+)
+def test_a_bool_parameter_is_found(plant, code):
+    assert len(text.check_bool_parameters(plant({"src/base/a.hpp": code}))) == 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["bool f(int a);", "// f(bool on)", "void set(bool value);", "std::function<void(bool)> f;"],
+)
+def test_a_bool_that_is_no_flag_is_allowed(plant, code):
+    assert text.check_bool_parameters(plant({"src/base/a.hpp": code})) == []
 
 
 @pytest.mark.parametrize("note", [f"{TODO}: later", f"{TODO}(somebody) x", "FIX" + "ME now"])
