@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where continuations run. Forebay never runs a caller's code on an agent's thread: an agent only
+// posts a piece of work to an Executor, and the caller's thread runs it. A task runtime (Charm++,
+// TBB, an event loop) plugs in here.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+
+namespace forebay {
+
+/// A piece of work that belongs to whoever posts it; it is linked into a queue in place, so posting
+/// allocates nothing.
+struct Work {
+  void (*run)(Work&) noexcept =
+      nullptr;           ///< called once for each post, on a thread of the executor
+  Work* next = nullptr;  ///< for the executor's use between post and run
+};
+
+/// Runs posted work on threads of the caller's.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// Takes `work` over until it calls `work.run(work)`, once. Called from any thread, an agent's
+  /// among them: it must not block, not throw and not run the work itself. The work is alive until
+  /// it has run.
+  virtual void post(Work& work) noexcept = 0;
+};
+
+/// The default executor: a queue that the owner empties by calling poll() or wait(). Any number of
+/// threads may do so.
+/// At its end the queue must be empty: work that is still in it never runs.
+class EventLoop final : public Executor {
+ public:
+  EventLoop();
+  ~EventLoop() override;
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  void post(Work& work) noexcept override;
+
+  /// Runs all work that is queued now; returns how many pieces ran. Never blocks.
+  std::size_t poll();
+
+  /// Blocks until work is queued or interrupt() was called, then runs what is queued; returns how
+  /// many pieces ran.
+  std::size_t wait();
+
+  /// Makes one wait(), this or the next one, return at once. May be called from any thread.
+  void interrupt() noexcept;
+
+  /// A descriptor that is readable while work is queued, for foreign loops (epoll, libuv, asyncio).
+  /// The loop owns it. Returns -1 if the system refuses one.
+  int event_fd();
+
+ private:
+  Work* take_all();
+  static std::size_t run_chain(Work* chain);
+
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  Work* first_ = nullptr;
+  Work* last_ = nullptr;
+  bool interrupted_ = false;
+  int event_fd_ = -1;
+};
+
+}  // namespace forebay

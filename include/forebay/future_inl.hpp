@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The templates behind Future<T>: chained continuations, detached ones, and the awaiter. Included
+// by future.hpp only.
+#pragma once
+
+#include <forebay/future.hpp>
+
+namespace forebay {
+
+namespace detail {
+
+template <class U, class F, class T>
+Result<U> run_continuation(F& function, Result<T>&& value, const ErrorDetails& where) {
+  try {
+    if constexpr (std::is_void_v<std::invoke_result_t<F&, Result<T>>>) {
+      function(std::move(value));
+      return {};
+    } else {
+      return function(std::move(value));
+    }
+  } catch (...) {
+    return tl::unexpected<Error>(thrown(where, std::current_exception()));
+  }
+}
+
+/// A request followed by a function of the caller's.
+template <class T, class U, class F>
+class ThenPending final : public PendingResult<U> {
+ public:
+  ThenPending(std::unique_ptr<PendingResult<T>> first, F function)
+      : first_(std::move(first)), function_(std::move(function)) {}
+
+  bool advance() override {
+    if (result_) return true;
+    if (!first_->advance()) return false;
+    result_.emplace(run_continuation<U>(function_, first_->take(), first_->describe()));
+    return true;
+  }
+  bool arm(Waiter& waiter) override { return !result_ && first_->arm(waiter); }
+  void disarm(Waiter& waiter) noexcept override { first_->disarm(waiter); }
+  bool help() override { return first_->help(); }
+  Executor& executor() const override { return first_->executor(); }
+  ErrorDetails describe() const override { return first_->describe(); }
+  Result<U> take() override { return std::move(*result_); }
+
+ private:
+  std::unique_ptr<PendingResult<T>> first_;
+  F function_;
+  std::optional<Result<U>> result_;
+};
+
+/// A continuation that nobody waits for.
+template <class T, class F>
+class DetachedDriver final : public Driver {
+ public:
+  DetachedDriver(std::optional<Result<T>> value,
+                 std::unique_ptr<PendingResult<T>> request,
+                 F function)
+      : value_(std::move(value)), request_(std::move(request)), function_(std::move(function)) {}
+
+ protected:
+  bool step() override {
+    if (!value_ && !request_->advance()) return false;
+    function_(value_ ? std::move(*value_) : request_->take());
+    return true;
+  }
+  Pending& pending() override { return *request_; }
+
+ private:
+  std::optional<Result<T>> value_;
+  std::unique_ptr<PendingResult<T>> request_;
+  F function_;
+};
+
+/// Resumes one coroutine.
+class ResumeDriver final : public Driver {
+ public:
+  ResumeDriver(Pending& request, std::coroutine_handle<> suspended)
+      : request_(request), suspended_(suspended) {}
+
+ protected:
+  bool step() override {
+    if (!request_.advance()) return false;
+    suspended_.resume();
+    return true;
+  }
+  Pending& pending() override { return request_; }
+
+ private:
+  Pending& request_;
+  std::coroutine_handle<> suspended_;
+};
+
+}  // namespace detail
+
+template <class T>
+class Future<T>::Awaiter {
+ public:
+  Awaiter(Future future, Executor* executor) : future_(std::move(future)), executor_(executor) {}
+
+  bool await_ready() { return future_.poll(); }
+  bool await_suspend(std::coroutine_handle<> suspended) {
+    future_.forget_descriptor();
+    detail::Pending& request = *future_.pending_;
+    Executor& executor = executor_ != nullptr ? *executor_ : request.executor();
+    return detail::Driver::suspend(std::make_unique<detail::ResumeDriver>(request, suspended),
+                                   executor);
+  }
+  Result<T> await_resume() { return future_.wait(); }
+
+ private:
+  Future future_;
+  Executor* executor_;
+};
+
+template <class T>
+auto Future<T>::operator co_await() && -> Awaiter {
+  return Awaiter(std::move(*this), nullptr);
+}
+
+template <class T>
+auto Future<T>::on(Executor& executor) && -> Awaiter {
+  return Awaiter(std::move(*this), &executor);
+}
+
+template <class T>
+template <std::invocable<Result<T>> F>
+auto Future<T>::then(F function) && -> Future<detail::ContinuationValue<F, T>> {
+  using U = detail::ContinuationValue<F, T>;
+  if (value_) {
+    return Future<U>(
+        detail::run_continuation<U>(function, std::move(*value_), {.operation = "continue"}));
+  }
+  forget_descriptor();
+  return Future<U>(
+      std::make_unique<detail::ThenPending<T, U, F>>(std::move(pending_), std::move(function)));
+}
+
+template <class T>
+template <std::invocable<Result<T>> F>
+void Future<T>::then(Executor& executor, F function) && {
+  forget_descriptor();
+  detail::Driver::start(std::make_unique<detail::DetachedDriver<T, F>>(
+                            std::move(value_), std::move(pending_), std::move(function)),
+                        executor);
+}
+
+}  // namespace forebay

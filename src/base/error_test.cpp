@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors: what a person reads, and what a program branches on.
+#include <forebay/error.hpp>
+
+#include <cerrno>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace forebay {
+namespace {
+
+TEST(Error, message_names_operation_path_offset_errno_and_cause) {
+  const Error error = system_error({.operation = "read",
+                                    .path = "snapshot.tipsy",
+                                    .offset_bytes = 4096,
+                                    .cause = "try another disk"},
+                                   EIO);
+  EXPECT_EQ(error.message(),
+            "read snapshot.tipsy at offset 4096: Input/output error (EIO): try another disk");
+}
+
+TEST(Error, message_leaves_out_what_is_not_known) {
+  EXPECT_EQ(Error({.kind = ErrorClass::kClosed, .operation = "read"}).message(), "read: closed");
+  EXPECT_EQ(
+      Error({.kind = ErrorClass::kDamage, .operation = "parse", .cause = "bad magic"}).message(),
+      "parse: bad magic");
+  EXPECT_EQ(system_error({.operation = "open", .path = "x"}, ENOENT).message(),
+            "open x: No such file or directory (ENOENT)");
+}
+
+TEST(Error, offset_zero_is_an_offset) {
+  const Error error({.operation = "read", .path = "x", .offset_bytes = 0, .cause = "why"});
+  EXPECT_EQ(error.message(), "read x at offset 0: why");
+}
+
+TEST(Error, unknown_errno_is_printed_as_a_number) {
+  EXPECT_EQ(system_error({.operation = "open"}, 9999).message(), "open: error 9999");
+}
+
+TEST(Error, copies_say_the_same) {
+  const Error error({.kind = ErrorClass::kLimit, .operation = "read", .path = "x"});
+  const Error copy = error;  // NOLINT: the copy is the point
+  EXPECT_EQ(copy.message(), error.message());
+  EXPECT_EQ(copy.kind(), ErrorClass::kLimit);
+}
+
+TEST(Error, class_follows_from_errno) {
+  const auto class_of = [](int number) { return system_error({}, number).kind(); };
+  EXPECT_EQ(class_of(ENOENT), ErrorClass::kNotFound);
+  EXPECT_EQ(class_of(ENOTDIR), ErrorClass::kNotFound);
+  EXPECT_EQ(class_of(EACCES), ErrorClass::kPermission);
+  EXPECT_EQ(class_of(EROFS), ErrorClass::kPermission);
+  EXPECT_EQ(class_of(ENOSPC), ErrorClass::kNoSpace);
+  EXPECT_EQ(class_of(EDQUOT), ErrorClass::kNoSpace);
+  EXPECT_EQ(class_of(EINVAL), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(class_of(EMFILE), ErrorClass::kLimit);
+  EXPECT_EQ(class_of(ENOMEM), ErrorClass::kLimit);
+  EXPECT_EQ(class_of(EOPNOTSUPP), ErrorClass::kUnsupported);
+  EXPECT_EQ(class_of(ECANCELED), ErrorClass::kCancelled);
+  EXPECT_EQ(class_of(EIO), ErrorClass::kIo);
+  EXPECT_EQ(class_of(ESTALE), ErrorClass::kIo);
+}
+
+TEST(Error, errno_beats_the_class_in_the_details) {
+  const Error error = system_error({.kind = ErrorClass::kDamage}, ENOSPC);
+  EXPECT_EQ(error.kind(), ErrorClass::kNoSpace);
+  EXPECT_EQ(error.error_number(), ENOSPC);
+}
+
+TEST(Error, class_names_are_distinct) {
+  std::set<std::string_view> names;
+  const int last = static_cast<int>(ErrorClass::kException);
+  for (int kind = 0; kind <= last; ++kind) {
+    names.insert(name_of(static_cast<ErrorClass>(kind)));
+  }
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(last) + 1);
+  EXPECT_FALSE(names.contains("unknown"));
+  EXPECT_EQ(name_of(ErrorClass::kNotFound), "not-found");
+  EXPECT_EQ(name_of(ErrorClass::kShortFile), "short-file");
+}
+
+TEST(Error, failure_makes_a_result_without_a_value) {
+  const Result<int> result = failure({.kind = ErrorClass::kLimit, .operation = "read"});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind(), ErrorClass::kLimit);
+}
+
+}  // namespace
+}  // namespace forebay

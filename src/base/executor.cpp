@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// EventLoop: a queue of posted work under one lock. A post costs a lock and, at most, one wake-up.
+#include <forebay/executor.hpp>
+
+#include <cstdint>
+#include <utility>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace forebay {
+
+EventLoop::EventLoop() = default;
+
+EventLoop::~EventLoop() {
+  if (event_fd_ >= 0) ::close(event_fd_);
+}
+
+void EventLoop::post(Work& work) noexcept {
+  work.next = nullptr;
+  const std::lock_guard lock(mutex_);
+  const bool was_empty = first_ == nullptr;
+  (was_empty ? first_ : last_->next) = &work;
+  last_ = &work;
+  if (!was_empty) return;
+  arrived_.notify_one();
+  if (event_fd_ >= 0) {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(event_fd_, &one, sizeof one);
+  }
+}
+
+Work* EventLoop::take_all() {
+  last_ = nullptr;
+  if (event_fd_ >= 0 && first_ != nullptr) {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto drained = ::read(event_fd_, &count, sizeof count);
+  }
+  return std::exchange(first_, nullptr);
+}
+
+std::size_t EventLoop::run_chain(Work* chain) {
+  std::size_t ran = 0;
+  while (chain != nullptr) {
+    Work* const next =
+        chain->next;  // read first: the work may be gone, or posted again, once it has run
+    chain->run(*chain);
+    chain = next;
+    ++ran;
+  }
+  return ran;
+}
+
+std::size_t EventLoop::poll() {
+  Work* chain = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    chain = take_all();
+  }
+  return run_chain(chain);
+}
+
+std::size_t EventLoop::wait() {
+  Work* chain = nullptr;
+  {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [this] { return first_ != nullptr || interrupted_; });
+    interrupted_ = false;
+    chain = take_all();
+  }
+  return run_chain(chain);
+}
+
+void EventLoop::interrupt() noexcept {
+  const std::lock_guard lock(mutex_);
+  interrupted_ = true;
+  arrived_.notify_all();
+}
+
+int EventLoop::event_fd() {
+  const std::lock_guard lock(mutex_);
+  if (event_fd_ < 0) {
+    event_fd_ = ::eventfd(first_ != nullptr ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+  }
+  return event_fd_;
+}
+
+}  // namespace forebay

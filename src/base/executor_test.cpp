@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// EventLoop: order, blocking, interruption, and the descriptor for foreign loops.
+#include <forebay/executor.hpp>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+namespace forebay {
+namespace {
+
+/// Work that adds its number to a list.
+struct Note : Work {
+  Note(int what, std::vector<int>& into) : Work{&Note::add, nullptr}, number(what), list(&into) {}
+  static void add(Work& work) noexcept {
+    auto& note = static_cast<Note&>(work);
+    note.list->push_back(note.number);
+  }
+  int number;
+  std::vector<int>* list;
+};
+
+bool is_readable(int descriptor) {
+  pollfd entry{descriptor, POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1;
+}
+
+TEST(EventLoop, poll_runs_work_in_order_and_counts_it) {
+  EventLoop loop;
+  std::vector<int> list;
+  Note first(1, list);
+  Note second(2, list);
+  EXPECT_EQ(loop.poll(), 0U);
+  loop.post(first);
+  loop.post(second);
+  EXPECT_EQ(loop.poll(), 2U);
+  EXPECT_EQ(list, (std::vector{1, 2}));
+  EXPECT_EQ(loop.poll(), 0U);
+}
+
+TEST(EventLoop, work_may_be_posted_again_once_it_has_run) {
+  EventLoop loop;
+  std::vector<int> list;
+  Note note(1, list);
+  for (int round = 0; round < 3; ++round) {
+    loop.post(note);
+    EXPECT_EQ(loop.wait(), 1U);
+  }
+  EXPECT_EQ(list.size(), 3U);
+}
+
+TEST(EventLoop, work_posted_by_work_runs_in_the_next_poll) {
+  struct Chain : Work {
+    explicit Chain(EventLoop& where) : Work{&Chain::go, nullptr}, loop(&where) {}
+    static void go(Work& work) noexcept {
+      auto& chain = static_cast<Chain&>(work);
+      if (++chain.runs < 3) chain.loop->post(chain);
+    }
+    EventLoop* loop;
+    int runs = 0;
+  };
+  EventLoop loop;
+  Chain chain(loop);
+  loop.post(chain);
+  EXPECT_EQ(loop.poll(), 1U);
+  EXPECT_EQ(loop.poll(), 1U);
+  EXPECT_EQ(loop.poll(), 1U);
+  EXPECT_EQ(loop.poll(), 0U);
+  EXPECT_EQ(chain.runs, 3);
+}
+
+TEST(EventLoop, wait_blocks_until_another_thread_posts) {
+  EventLoop loop;
+  std::vector<int> list;
+  Note note(1, list);
+  std::jthread poster([&] { loop.post(note); });
+  EXPECT_EQ(loop.wait(), 1U);
+  EXPECT_EQ(list, std::vector{1});
+}
+
+TEST(EventLoop, interrupt_ends_one_wait_even_before_it_began) {
+  EventLoop loop;
+  loop.interrupt();
+  EXPECT_EQ(loop.wait(), 0U);
+  std::jthread interrupter([&] { loop.interrupt(); });
+  EXPECT_EQ(loop.wait(), 0U);
+}
+
+TEST(EventLoop, descriptor_is_readable_while_work_is_queued) {
+  EventLoop loop;
+  std::vector<int> list;
+  Note note(1, list);
+  const int descriptor = loop.event_fd();
+  ASSERT_GE(descriptor, 0);
+  EXPECT_EQ(loop.event_fd(), descriptor);
+  EXPECT_FALSE(is_readable(descriptor));
+  loop.post(note);
+  EXPECT_TRUE(is_readable(descriptor));
+  loop.poll();
+  EXPECT_FALSE(is_readable(descriptor));
+}
+
+TEST(EventLoop, descriptor_asked_for_late_knows_of_queued_work) {
+  EventLoop loop;
+  std::vector<int> list;
+  Note note(1, list);
+  loop.post(note);
+  EXPECT_TRUE(is_readable(loop.event_fd()));
+  loop.wait();
+  EXPECT_FALSE(is_readable(loop.event_fd()));
+}
+
+TEST(EventLoop, nothing_is_lost_between_many_posters_and_runners) {
+  constexpr int kPosters = 3;
+  constexpr int kEach = 2000;
+  struct Count : Work {
+    explicit Count(std::atomic<int>& into) : Work{&Count::add, nullptr}, total(&into) {}
+    static void add(Work& work) noexcept { ++*static_cast<Count&>(work).total; }
+    std::atomic<int>* total;
+  };
+  EventLoop loop;
+  std::atomic<int> ran{0};
+  std::vector<Count> work(std::size_t{kPosters} * kEach, Count(ran));
+  std::vector<std::jthread> posters;
+  for (std::size_t p = 0; p < kPosters; ++p) {
+    posters.emplace_back([&, p] {
+      for (std::size_t i = 0; i < kEach; ++i)
+        loop.post(work[p * kEach + i]);
+    });
+  }
+  const auto run_until_done = [&] {
+    while (ran.load() < kPosters * kEach)
+      loop.wait();
+    loop.interrupt();  // the other runner may be waiting for work that is done
+  };
+  std::jthread runner(run_until_done);
+  run_until_done();
+  EXPECT_EQ(ran.load(), kPosters * kEach);
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of Future<T> that does not depend on T: blocking a thread, driving a request on an
+// executor, and waking a foreign loop through a descriptor.
+#include <forebay/future.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace forebay::detail {
+
+namespace {
+
+/// Lets the owner of a request sleep until an agent signals it.
+class ThreadWaiter final : public Waiter {
+ public:
+  void signal() noexcept override {
+    const std::lock_guard lock(mutex_);
+    signalled_ = true;
+    changed_.notify_one();
+  }
+
+  /// True if signalled, false if the deadline passed first.
+  bool sleep(const Deadline& deadline) {
+    std::unique_lock lock(mutex_);
+    const auto signalled = [this] { return signalled_; };
+    if (deadline) return changed_.wait_until(lock, *deadline, signalled);
+    changed_.wait(lock, signalled);
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool signalled_ = false;
+};
+
+}  // namespace
+
+bool block_on(Pending& pending, Deadline deadline) {
+  while (!pending.advance()) {
+    if (deadline && std::chrono::steady_clock::now() >= *deadline) return false;
+    if (pending.help()) continue;
+    ThreadWaiter waiter;
+    if (!pending.arm(waiter)) continue;
+    const bool signalled = waiter.sleep(deadline);
+    pending.disarm(waiter);
+    if (!signalled) return pending.advance();
+  }
+  return true;
+}
+
+Deadline deadline_after(std::chrono::nanoseconds limit) {
+  const auto now = std::chrono::steady_clock::now();
+  if (limit > std::chrono::steady_clock::time_point::max() - now) return std::nullopt;
+  return now + limit;
+}
+
+void Driver::start(std::unique_ptr<Driver> driver, Executor& executor) {
+  driver->executor_ = &executor;
+  executor.post(*driver.release());
+}
+
+bool Driver::suspend(std::unique_ptr<Driver> driver, Executor& executor) {
+  driver->executor_ = &executor;
+  Pending& pending = driver->pending();
+  Driver* const raw = driver.release();
+  // Once armed, the driver may run and be deleted on another thread before arm() returns: it is not
+  // touched again.
+  while (!pending.arm(*raw)) {
+    if (pending.advance()) {
+      delete raw;
+      return false;
+    }
+  }
+  return true;
+}
+
+void Driver::run_posted(Work& work) noexcept {
+  auto& driver = static_cast<Driver&>(work);
+  do {
+    if (driver.step()) {
+      delete &driver;
+      return;
+    }
+  } while (!driver.pending().arm(driver));
+}
+
+struct EventDescriptor::Signal final : Waiter {
+  explicit Signal(int event_descriptor) : descriptor(event_descriptor) {}
+  void signal() noexcept override {
+    const std::uint64_t one = 1;
+    // The counter cannot overflow into blocking: it is drained by every watch(), and the descriptor
+    // is non-blocking.
+    [[maybe_unused]] const auto written = ::write(descriptor, &one, sizeof one);
+  }
+  int descriptor;
+};
+
+Result<std::unique_ptr<EventDescriptor>> EventDescriptor::create() {
+  const int descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (descriptor < 0) {
+    return tl::unexpected<Error>(system_error({.operation = "create an event descriptor"}, errno));
+  }
+  return std::unique_ptr<EventDescriptor>(
+      new EventDescriptor(std::make_unique<Signal>(descriptor)));
+}
+
+EventDescriptor::EventDescriptor(std::unique_ptr<Signal> signal) : signal_(std::move(signal)) {}
+
+EventDescriptor::~EventDescriptor() { ::close(signal_->descriptor); }
+
+int EventDescriptor::descriptor() const noexcept { return signal_->descriptor; }
+
+void EventDescriptor::raise() noexcept { signal_->signal(); }
+
+void EventDescriptor::watch(Pending& pending) {
+  forget(pending);
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto drained = ::read(signal_->descriptor, &count, sizeof count);
+  watching_ = pending.arm(*signal_);
+  if (!watching_) raise();
+}
+
+void EventDescriptor::forget(Pending& pending) noexcept {
+  if (watching_) pending.disarm(*signal_);
+  watching_ = false;
+}
+
+Error cancelled(const Pending& pending) {
+  ErrorDetails details = pending.describe();
+  details.kind = ErrorClass::kCancelled;
+  details.cause = "the caller took the request back";
+  return Error(std::move(details));
+}
+
+Error thrown(ErrorDetails where, std::exception_ptr exception) {
+  where.kind = ErrorClass::kException;
+  where.operation = "continue after " + where.operation;
+  try {
+    std::rethrow_exception(std::move(exception));
+  } catch (const std::exception& caught) {
+    where.cause = caught.what();
+  } catch (...) {
+    where.cause = "an exception that is no std::exception";
+  }
+  return Error(std::move(where));
+}
+
+}  // namespace forebay::detail

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+// Future: every way to wait for a result, on a hand-made request whose end the test decides.
+#include <forebay/future.hpp>
+
+#include <atomic>
+#include <coroutine>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+namespace forebay {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// The agent's side of a request: finishes it, from any thread, and counts what the owner does.
+template <class T>
+class Source {
+ public:
+  explicit Source(Executor& executor) : executor_(executor) {}
+
+  void finish(Result<T> value) {
+    const std::lock_guard lock(mutex_);
+    value_.emplace(std::move(value));
+    if (waiter_ != nullptr) std::exchange(waiter_, nullptr)->signal();
+  }
+  /// A signal without a result: the owner looks and finds nothing.
+  void signal_for_nothing() {
+    const std::lock_guard lock(mutex_);
+    if (waiter_ != nullptr) std::exchange(waiter_, nullptr)->signal();
+  }
+  Future<T> future();
+
+  bool is_armed() {
+    const std::lock_guard lock(mutex_);
+    return waiter_ != nullptr;
+  }
+  int alive() const { return alive_.load(); }
+
+ private:
+  class Request;
+  Executor& executor_;
+  std::mutex mutex_;
+  std::optional<Result<T>> value_;
+  detail::Waiter* waiter_ = nullptr;
+  std::atomic<int> alive_{0};
+};
+
+template <class T>
+class Source<T>::Request final : public detail::PendingResult<T> {
+ public:
+  explicit Request(Source& source) : source_(source) { ++source_.alive_; }
+  ~Request() override { --source_.alive_; }
+  bool advance() override {
+    const std::lock_guard lock(source_.mutex_);
+    return source_.value_.has_value();
+  }
+  bool arm(detail::Waiter& waiter) override {
+    const std::lock_guard lock(source_.mutex_);
+    if (source_.value_) return false;
+    EXPECT_EQ(source_.waiter_, nullptr) << "two waiters at a time";
+    source_.waiter_ = &waiter;
+    return true;
+  }
+  void disarm(detail::Waiter& waiter) noexcept override {
+    const std::lock_guard lock(source_.mutex_);
+    if (source_.waiter_ == &waiter) source_.waiter_ = nullptr;
+  }
+  Executor& executor() const override { return source_.executor_; }
+  ErrorDetails describe() const override {
+    return {.operation = "read", .path = "data", .offset_bytes = 7};
+  }
+  Result<T> take() override { return std::move(*source_.value_); }
+
+ private:
+  Source& source_;
+};
+
+template <class T>
+Future<T> Source<T>::future() {
+  return Future<T>(std::make_unique<Request>(*this));
+}
+
+/// A coroutine that starts at once and cleans up after itself.
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() noexcept { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::terminate(); }
+  };
+};
+
+bool is_readable(int descriptor) {
+  pollfd entry{descriptor, POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1;
+}
+
+/// Blocks until the descriptor is readable; false after a minute.
+bool becomes_readable(int descriptor) {
+  pollfd entry{descriptor, POLLIN, 0};
+  return ::poll(&entry, 1, 60'000) == 1;
+}
+
+class FutureTest : public ::testing::Test {
+ protected:
+  EventLoop loop;
+  Source<int> source{loop};
+};
+
+TEST_F(FutureTest, finished_from_the_start) {
+  Future<int> future = 5;
+  EXPECT_TRUE(future.poll());
+  EXPECT_EQ(*future.wait(), 5);
+  Future<int> failed = Error({.kind = ErrorClass::kClosed});
+  EXPECT_TRUE(failed.wait_for(std::chrono::nanoseconds(0)));
+  EXPECT_EQ(failed.wait().error().kind(), ErrorClass::kClosed);
+  Future<std::string> text = Result<std::string>("abc");
+  EXPECT_EQ(*text.wait(), "abc");
+  Future<std::string> converted = "def";
+  EXPECT_EQ(*converted.wait(), "def");
+}
+
+TEST_F(FutureTest, poll_says_whether_the_result_is_there) {
+  Future<int> future = source.future();
+  EXPECT_FALSE(future.poll());
+  source.finish(3);
+  EXPECT_TRUE(future.poll());
+  EXPECT_TRUE(future.poll());
+  EXPECT_EQ(*future.wait(), 3);
+  EXPECT_EQ(source.alive(), 0);
+}
+
+TEST_F(FutureTest, wait_blocks_until_another_thread_finishes) {
+  Future<int> future = source.future();
+  std::jthread agent([&] { source.finish(4); });
+  EXPECT_EQ(*future.wait(), 4);
+}
+
+TEST_F(FutureTest, wait_goes_on_after_a_signal_for_nothing) {
+  Future<int> future = source.future();
+  std::jthread agent([&] {
+    while (!source.is_armed())
+      std::this_thread::yield();
+    source.signal_for_nothing();
+    while (!source.is_armed())
+      std::this_thread::yield();
+    source.finish(4);
+  });
+  EXPECT_EQ(*future.wait(), 4);
+}
+
+TEST_F(FutureTest, wait_for_gives_up_and_leaves_no_waiter_behind) {
+  Future<int> future = source.future();
+  EXPECT_FALSE(future.wait_for(std::chrono::milliseconds(1)));
+  EXPECT_FALSE(source.is_armed());
+  EXPECT_FALSE(future.wait_for(std::chrono::nanoseconds(-1)));
+  source.finish(1);
+  EXPECT_TRUE(future.wait_for(std::chrono::nanoseconds::max()));
+  EXPECT_EQ(*future.wait(), 1);
+}
+
+TEST_F(FutureTest, cancel_takes_an_unfinished_request_back) {
+  Future<int> future = source.future();
+  future.cancel();
+  EXPECT_EQ(source.alive(), 0);
+  const Result<int> result = future.wait();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind(), ErrorClass::kCancelled);
+  EXPECT_THAT(result.error().message(), HasSubstr("read data at offset 7"));
+}
+
+TEST_F(FutureTest, cancel_after_the_end_keeps_the_value) {
+  Future<int> future = source.future();
+  source.finish(9);
+  EXPECT_TRUE(future.poll());
+  future.cancel();
+  EXPECT_EQ(*future.wait(), 9);
+}
+
+TEST_F(FutureTest, dropped_future_drops_its_request) {
+  {
+    const Future<int> future = source.future();
+  }
+  EXPECT_EQ(source.alive(), 0);
+  source.finish(1);
+}
+
+TEST_F(FutureTest, assignment_drops_the_old_request) {
+  Future<int> future = source.future();
+  ASSERT_TRUE(future.event_fd());
+  EXPECT_TRUE(source.is_armed());
+  future = Future<int>(2);
+  EXPECT_FALSE(source.is_armed());
+  EXPECT_EQ(source.alive(), 0);
+  EXPECT_EQ(*future.wait(), 2);
+}
+
+TEST_F(FutureTest, moved_future_is_the_same_request) {
+  Future<int> future = source.future();
+  Future<int> moved = std::move(future);
+  source.finish(6);
+  EXPECT_EQ(*moved.wait(), 6);
+}
+
+TEST_F(FutureTest, then_runs_in_wait_of_the_owner) {
+  const auto owner = std::this_thread::get_id();
+  std::thread::id ran_on;
+  Future<std::string> chained = source.future().then([&](Result<int> value) {
+    ran_on = std::this_thread::get_id();
+    return std::to_string(*value + 1);
+  });
+  std::jthread agent([&] { source.finish(41); });
+  EXPECT_EQ(*chained.wait(), "42");
+  EXPECT_EQ(ran_on, owner);
+}
+
+TEST_F(FutureTest, then_runs_once_however_often_it_is_polled) {
+  int runs = 0;
+  Future<int> chained = source.future().then([&](const Result<int>& value) {
+    ++runs;
+    return value;
+  });
+  EXPECT_FALSE(chained.poll());
+  source.finish(1);
+  EXPECT_TRUE(chained.poll());
+  EXPECT_TRUE(chained.poll());
+  EXPECT_EQ(*chained.wait(), 1);
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(FutureTest, then_on_a_finished_future_runs_at_once) {
+  Future<int> chained = Future<int>(1).then([](Result<int> value) { return *value + 1; });
+  EXPECT_EQ(*chained.wait(), 2);
+}
+
+TEST_F(FutureTest, then_may_return_nothing) {
+  int seen = 0;
+  Future<void> chained = source.future().then([&](Result<int> value) { seen = *value; });
+  source.finish(8);
+  EXPECT_TRUE(chained.wait());
+  EXPECT_EQ(seen, 8);
+}
+
+TEST_F(FutureTest, then_chains) {
+  Future<int> chained = source.future()
+                            .then([](Result<int> value) { return *value * 2; })
+                            .then([](Result<int> value) { return *value + 1; });
+  source.finish(10);
+  EXPECT_EQ(*chained.wait(), 21);
+}
+
+TEST_F(FutureTest, then_sees_errors_and_may_return_them) {
+  Future<int> chained = source.future().then([](Result<int> value) -> Result<int> {
+    EXPECT_FALSE(value);
+    return failure({.kind = ErrorClass::kDamage});
+  });
+  source.finish(failure({.kind = ErrorClass::kIo}));
+  EXPECT_EQ(chained.wait().error().kind(), ErrorClass::kDamage);
+}
+
+TEST_F(FutureTest, exception_in_a_continuation_becomes_an_error) {
+  Future<int> chained = source.future().then(
+      [](const Result<int>&) -> int { throw std::runtime_error("no such particle"); });
+  source.finish(1);
+  const Result<int> result = chained.wait();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind(), ErrorClass::kException);
+  EXPECT_THAT(result.error().message(), HasSubstr("no such particle"));
+  EXPECT_THAT(result.error().message(), HasSubstr("continue after read data"));
+}
+
+TEST_F(FutureTest, foreign_exception_in_a_continuation_becomes_an_error) {
+  Future<int> chained = Future<int>(1).then([](const Result<int>&) -> int { throw 17; });  // NOLINT
+  EXPECT_EQ(chained.wait().error().kind(), ErrorClass::kException);
+}
+
+TEST_F(FutureTest, cancelled_continuation_never_runs) {
+  Future<int> chained = source.future().then([](const Result<int>&) -> int {
+    ADD_FAILURE() << "ran";
+    return 0;
+  });
+  chained.cancel();
+  EXPECT_EQ(source.alive(), 0);
+  EXPECT_EQ(chained.wait().error().kind(), ErrorClass::kCancelled);
+}
+
+TEST_F(FutureTest, cancel_inside_a_continuation_of_another_request) {
+  Source<int> other_source(loop);
+  Future<int> other = other_source.future();
+  Future<int> chained = source.future().then([&](Result<int> value) {
+    other.cancel();
+    return *value;
+  });
+  source.finish(1);
+  EXPECT_EQ(*chained.wait(), 1);
+  EXPECT_EQ(other_source.alive(), 0);
+}
+
+TEST_F(FutureTest, detached_continuation_runs_on_the_executor) {
+  int seen = 0;
+  source.future().then(loop, [&](Result<int> value) { seen = *value; });
+  EXPECT_EQ(loop.poll(), 1U);  // the first step finds nothing and waits for a signal
+  EXPECT_EQ(seen, 0);
+  std::jthread agent([&] { source.finish(5); });
+  EXPECT_EQ(loop.wait(), 1U);
+  EXPECT_EQ(seen, 5);
+  EXPECT_EQ(source.alive(), 0);
+}
+
+TEST_F(FutureTest, detached_continuation_of_a_finished_future_is_posted) {
+  int seen = 0;
+  Future<int>(5).then(loop, [&](Result<int> value) { seen = *value; });
+  EXPECT_EQ(seen, 0);
+  EXPECT_EQ(loop.poll(), 1U);
+  EXPECT_EQ(seen, 5);
+}
+
+TEST_F(FutureTest, coroutine_with_a_finished_future_does_not_suspend) {
+  int seen = 0;
+  [](int& into) -> Detached { into = *co_await Future<int>(3); }(seen);
+  EXPECT_EQ(seen, 3);
+}
+
+TEST_F(FutureTest, coroutine_resumes_on_the_default_executor) {
+  int seen = 0;
+  std::thread::id resumed_on;
+  [](Source<int>& from, int& into, std::thread::id& where) -> Detached {
+    into = *co_await from.future();
+    where = std::this_thread::get_id();
+  }(source, seen, resumed_on);
+  EXPECT_EQ(seen, 0);
+  std::jthread agent([&] { source.finish(4); });
+  while (seen == 0)
+    loop.wait();
+  EXPECT_EQ(seen, 4);
+  EXPECT_EQ(resumed_on, std::this_thread::get_id());
+  EXPECT_EQ(source.alive(), 0);
+}
+
+TEST_F(FutureTest, coroutine_resumes_on_the_executor_it_names) {
+  EventLoop other;
+  int seen = 0;
+  [](Source<int>& from, EventLoop& where, int& into) -> Detached {
+    Future<int> future = from.future();
+    into = *co_await std::move(future).on(where);
+  }(source, other, seen);
+  source.finish(4);
+  EXPECT_EQ(loop.poll(), 0U);
+  EXPECT_EQ(other.poll(), 1U);
+  EXPECT_EQ(seen, 4);
+}
+
+TEST_F(FutureTest, coroutine_gets_errors_as_values) {
+  ErrorClass seen = ErrorClass::kIo;
+  [](Source<int>& from, ErrorClass& into) -> Detached {
+    into = (co_await from.future()).error().kind();
+  }(source, seen);
+  source.finish(failure({.kind = ErrorClass::kShortFile}));
+  loop.poll();
+  EXPECT_EQ(seen, ErrorClass::kShortFile);
+}
+
+TEST_F(FutureTest, descriptor_wakes_a_foreign_loop) {
+  Future<int> future = source.future();
+  const Result<int> descriptor = future.event_fd();
+  ASSERT_TRUE(descriptor);
+  EXPECT_FALSE(is_readable(*descriptor));
+  EXPECT_EQ(*future.event_fd(), *descriptor);
+  std::jthread agent([&] { source.finish(2); });
+  EXPECT_TRUE(becomes_readable(*descriptor));
+  EXPECT_TRUE(future.poll());
+  EXPECT_EQ(*future.wait(), 2);
+}
+
+TEST_F(FutureTest, descriptor_of_a_finished_future_is_readable) {
+  Future<int> future = 2;
+  EXPECT_TRUE(is_readable(*future.event_fd()));
+}
+
+TEST_F(FutureTest, descriptor_is_quiet_again_after_a_poll_for_nothing) {
+  Future<int> future = source.future();
+  const Result<int> descriptor = future.event_fd();
+  source.signal_for_nothing();
+  EXPECT_TRUE(is_readable(*descriptor));
+  EXPECT_FALSE(future.poll());
+  EXPECT_FALSE(is_readable(*descriptor));
+  source.finish(1);
+  EXPECT_TRUE(is_readable(*descriptor));
+}
+
+TEST_F(FutureTest, descriptor_still_works_after_wait_for_gave_up) {
+  Future<int> future = source.future();
+  const Result<int> descriptor = future.event_fd();
+  EXPECT_FALSE(future.wait_for(std::chrono::milliseconds(1)));
+  source.finish(1);
+  EXPECT_TRUE(is_readable(*descriptor));
+}
+
+TEST_F(FutureTest, coroutine_may_await_a_future_that_has_a_descriptor) {
+  int seen = 0;
+  [](Source<int>& from, int& into) -> Detached {
+    Future<int> future = from.future();
+    EXPECT_TRUE(future.event_fd());
+    into = *co_await std::move(future);
+  }(source, seen);
+  source.finish(3);
+  loop.poll();
+  EXPECT_EQ(seen, 3);
+}
+
+TEST(FutureRace, finish_against_wait) {
+  EventLoop loop;
+  for (int round = 0; round < 500; ++round) {
+    Source<int> source(loop);
+    Future<int> future = source.future();
+    std::jthread agent([&] { source.finish(round); });
+    EXPECT_EQ(*future.wait(), round);
+  }
+}
+
+TEST(FutureRace, finish_against_wait_for_and_drop) {
+  EventLoop loop;
+  for (int round = 0; round < 500; ++round) {
+    Source<int> source(loop);
+    std::jthread agent([&] { source.finish(round); });
+    Future<int> future = source.future();
+    std::ignore = future.event_fd();
+    if (future.wait_for(std::chrono::microseconds(round % 50))) {
+      EXPECT_EQ(*future.wait(), round);
+    } else {
+      future.cancel();
+    }
+  }
+}
+
+TEST(FutureRace, finish_against_suspending_coroutines) {
+  EventLoop loop;
+  std::atomic<int> sum{0};
+  int expected = 0;
+  for (int round = 0; round < 500; ++round) {
+    Source<int> source(loop);
+    const int before = sum.load();
+    expected += round + 1;
+    std::jthread agent([&] { source.finish(round + 1); });
+    [](Source<int>& from, std::atomic<int>& into) -> Detached { into += *co_await from.future(); }(
+                                                      source, sum);
+    while (sum.load() == before)
+      loop.wait();
+  }
+  EXPECT_EQ(sum.load(), expected);
+}
+
+TEST(FutureRace, coroutines_resume_on_another_thread) {
+  EventLoop loop;
+  std::atomic<bool> stop{false};
+  std::atomic<int> resumed{0};
+  std::jthread runner([&] {
+    while (!stop.load())
+      loop.wait();
+  });
+  constexpr int kRounds = 500;
+  std::vector<std::unique_ptr<Source<int>>> sources;
+  for (int round = 0; round < kRounds; ++round) {
+    sources.push_back(std::make_unique<Source<int>>(loop));
+    Source<int>& source = *sources.back();
+    std::jthread agent([&] { source.finish(round); });
+    [](Source<int>& from, std::atomic<int>& into) -> Detached {
+      std::ignore = co_await from.future();
+      into.fetch_add(1);
+      into.notify_all();
+    }(source, resumed);
+  }
+  for (int seen = resumed.load(); seen < kRounds; seen = resumed.load())
+    resumed.wait(seen);
+  stop.store(true);
+  loop.interrupt();
+}
+
+}  // namespace
+}  // namespace forebay
