@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads settings: TOML through toml++, which appears in this file only, variables from what the
+// caller hands in. All values are kept as text with their origin; the getters turn them into
+// numbers, because only there the type is known.
+#include <forebay/config.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <numeric>
+
+#include <toml++/toml.h>
+#include <unistd.h>
+
+#include "base/assert.hpp"
+
+namespace forebay {
+
+namespace {
+
+constexpr std::string_view kPrefix = "FOREBAY_";
+constexpr std::string_view kFileVariable = "FOREBAY_CONFIG";
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+/// "read.memory" is set by "FOREBAY_READ_MEMORY".
+std::string variable_of(std::string_view key) {
+  std::string name(kPrefix);
+  for (const unsigned char c : key) {
+    name += c == '.' ? '_' : static_cast<char>(std::toupper(c));
+  }
+  return name;
+}
+
+/// How many letters must be changed, added or removed to turn one word into the other.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+/// The error for `name`, with the nearest of `known` as advice.
+Error unknown_name(std::string_view name,
+                   const std::vector<std::string>& known,
+                   std::string origin) {
+  std::string cause = "there is no setting \"" + std::string(name) + "\"";
+  const auto nearest = std::ranges::min_element(
+      known, {}, [name](const std::string& word) { return edit_distance(name, word); });
+  if (nearest != known.end()) cause += "; the nearest one is \"" + *nearest + "\"";
+  return Error({.kind = ErrorClass::kInvalidArgument,
+                .operation = "read settings from",
+                .path = std::move(origin),
+                .cause = std::move(cause)});
+}
+
+Error bad_value(std::string_view key, const std::string& origin, std::string cause) {
+  return Error({.kind = ErrorClass::kInvalidArgument,
+                .operation = "read setting " + std::string(key) + " from",
+                .path = origin,
+                .cause = std::move(cause)});
+}
+
+Result<std::string> read_whole(const std::string& path) {
+  const auto close = [](std::FILE* file) { std::fclose(file); };
+  const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "re"), close);
+  const ErrorDetails where{.operation = "read settings from", .path = path};
+  if (!file) return tl::unexpected<Error>(system_error(where, errno));
+  std::string content;
+  std::array<char, 4096> piece{};
+  while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get())) {
+    content.append(piece.data(), got);
+  }
+  if (std::ferror(file.get()) != 0) return tl::unexpected<Error>(system_error(where, errno));
+  return content;
+}
+
+Result<toml::table> parse_file(const std::string& path) {
+  const Result<std::string> content = read_whole(path);
+  if (!content) return tl::unexpected<Error>(content.error());
+  try {
+    return toml::parse(*content, path);
+  } catch (const toml::parse_error& error) {
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = "read settings from",
+                    .path = path,
+                    .cause = "line " + std::to_string(error.source().begin.line) + ": " +
+                             std::string(error.description())});
+  }
+}
+
+/// The text of a TOML value, as it would stand in a variable; nothing for arrays, dates and the
+/// like.
+std::optional<std::string> text_of(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+  if (const auto* real = node.as_floating_point()) {
+    std::array<char, 64> buffer{};
+    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), real->get()).ptr;
+    return std::string(buffer.data(), end);
+  }
+  return std::nullopt;
+}
+
+struct Leaf {
+  std::string key;
+  const toml::node* node;
+};
+
+/// All values of a table and the tables in it, with their dotted keys.
+void collect_leaves(const toml::table& table,
+                    const std::string& prefix,
+                    std::vector<Leaf>& leaves) {
+  for (const auto& [name, node] : table) {
+    const std::string key = prefix + std::string(name.str());
+    if (const auto* inner = node.as_table()) {
+      collect_leaves(*inner, key + ".", leaves);
+    } else {
+      leaves.push_back({key, &node});
+    }
+  }
+}
+
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+template <class T>
+std::string plain(T number) {
+  std::array<char, 64> buffer{};
+  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr};
+}
+
+template <class T>
+Status check_range(T value, const Setting<T>& setting) {
+  if (value >= setting.min && value <= setting.max) return {};
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .cause = plain(value) + " is not between " + plain(setting.min) + " and " +
+                           plain(setting.max)});
+}
+
+struct SizeUnit {
+  std::string_view name;
+  std::uint64_t bytes;
+};
+
+constexpr std::array<SizeUnit, 10> kSizeUnits{{{"", 1},
+                                               {"b", 1},
+                                               {"kib", 1ULL << 10U},
+                                               {"mib", 1ULL << 20U},
+                                               {"gib", 1ULL << 30U},
+                                               {"tib", 1ULL << 40U},
+                                               {"kb", 1'000},
+                                               {"mb", 1'000'000},
+                                               {"gb", 1'000'000'000},
+                                               {"tb", 1'000'000'000'000}}};
+
+}  // namespace
+
+Environment process_environment() {
+  Environment result;
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view line(*entry);
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos) continue;
+    result.emplace_back(line.substr(0, equals), line.substr(equals + 1));
+  }
+  return result;
+}
+
+Result<Config> Config::load(const ConfigSource& source) {
+  Config config;
+  std::optional<std::string> path = source.file;
+  if (!path) {
+    const auto named =
+        std::ranges::find(source.environment, kFileVariable, &Environment::value_type::first);
+    if (named != source.environment.end() && !named->second.empty()) path = named->second;
+  }
+  if (path) {
+    if (Status loaded = config.load_file(*path, source.keys); !loaded) {
+      return tl::unexpected<Error>(loaded.error());
+    }
+  }
+  if (Status loaded = config.load_environment(source); !loaded) {
+    return tl::unexpected<Error>(loaded.error());
+  }
+  return config;
+}
+
+Status Config::load_file(const std::string& path, std::span<const ConfigKey> keys) {
+  const Result<toml::table> table = parse_file(path);
+  if (!table) return tl::unexpected<Error>(table.error());
+  std::vector<Leaf> leaves;
+  collect_leaves(*table, "", leaves);
+  for (const Leaf& leaf : leaves) {
+    const std::string origin = path + " line " + std::to_string(leaf.node->source().begin.line);
+    if (std::ranges::find(keys, leaf.key, &ConfigKey::name) == keys.end()) {
+      std::vector<std::string> known;
+      for (const ConfigKey& key : keys)
+        known.emplace_back(key.name);
+      return tl::unexpected<Error>(unknown_name(leaf.key, known, origin));
+    }
+    const std::optional<std::string> text = text_of(*leaf.node);
+    if (!text) {
+      return tl::unexpected<Error>(
+          bad_value(leaf.key, origin, "only text, numbers and booleans are settings"));
+    }
+    values_.insert_or_assign(leaf.key, Value{*text, origin});
+  }
+  return {};
+}
+
+Status Config::load_environment(const ConfigSource& source) {
+  std::vector<std::string> known;
+  for (const ConfigKey& key : source.keys) {
+    FOREBAY_ASSERT(std::ranges::find(known, variable_of(key.name)) == known.end());
+    known.push_back(variable_of(key.name));
+  }
+  for (const auto& [name, text] : source.environment) {
+    if (!name.starts_with(kPrefix) || name == kFileVariable) continue;
+    if (std::ranges::find(source.other_variables, name) != source.other_variables.end()) continue;
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end()) {
+      return tl::unexpected<Error>(unknown_name(name, known, "the environment"));
+    }
+    const auto position = static_cast<std::size_t>(found - known.begin());
+    values_.insert_or_assign(std::string(source.keys[position].name), Value{text, name});
+  }
+  return {};
+}
+
+const Config::Value* Config::find(std::string_view key) const {
+  const auto found = values_.find(key);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+Result<std::string> Config::text(std::string_view key, std::string_view fallback) const {
+  const Value* const value = find(key);
+  return value != nullptr ? value->text : std::string(fallback);
+}
+
+Result<std::uint64_t> Config::count(std::string_view key, Setting<std::uint64_t> setting) const {
+  const Value* const value = find(key);
+  if (value == nullptr) return setting.fallback;
+  const auto number = parse_number<std::uint64_t>(value->text);
+  if (!number) {
+    return tl::unexpected<Error>(
+        bad_value(key, value->origin, "\"" + value->text + "\" is no whole number"));
+  }
+  if (const Status fits = check_range(*number, setting); !fits) {
+    return tl::unexpected<Error>(bad_value(key, value->origin, fits.error().cause()));
+  }
+  return *number;
+}
+
+Result<std::uint64_t> Config::bytes(std::string_view key, Setting<std::uint64_t> setting) const {
+  const Value* const value = find(key);
+  if (value == nullptr) return setting.fallback;
+  const Result<std::uint64_t> size = parse_size(value->text);
+  if (!size) return tl::unexpected<Error>(bad_value(key, value->origin, size.error().cause()));
+  if (const Status fits = check_range(*size, setting); !fits) {
+    return tl::unexpected<Error>(bad_value(key, value->origin, fits.error().cause()));
+  }
+  return *size;
+}
+
+Result<double> Config::real(std::string_view key, Setting<double> setting) const {
+  const Value* const value = find(key);
+  if (value == nullptr) return setting.fallback;
+  const auto number = parse_number<double>(value->text);
+  if (!number) {
+    return tl::unexpected<Error>(
+        bad_value(key, value->origin, "\"" + value->text + "\" is no number"));
+  }
+  if (const Status fits = check_range(*number, setting); !fits) {
+    return tl::unexpected<Error>(bad_value(key, value->origin, fits.error().cause()));
+  }
+  return *number;
+}
+
+Result<bool> Config::flag(std::string_view key, bool fallback) const {
+  const Value* const value = find(key);
+  if (value == nullptr) return fallback;
+  const std::string word = lower(value->text);
+  for (const std::string_view yes : {"true", "on", "yes", "1"}) {
+    if (word == yes) return true;
+  }
+  for (const std::string_view no : {"false", "off", "no", "0"}) {
+    if (word == no) return false;
+  }
+  return tl::unexpected<Error>(
+      bad_value(key, value->origin, "\"" + value->text + "\" is neither true nor false"));
+}
+
+Result<std::uint64_t> parse_size(std::string_view text) {
+  const auto reject = [text](std::string_view why) {
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = "parse a size",
+                    .cause = "\"" + std::string(text) + "\" " + std::string(why)});
+  };
+  std::uint64_t number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  if (error == std::errc::result_out_of_range) return reject("is too large");
+  if (error != std::errc{}) return reject("is no size: a number and KiB, MiB, GiB or TiB");
+  std::string_view suffix(end, static_cast<std::size_t>(last - end));
+  while (suffix.starts_with(' '))
+    suffix.remove_prefix(1);
+  const auto* const unit = std::ranges::find(kSizeUnits, lower(suffix), &SizeUnit::name);
+  if (unit == kSizeUnits.end()) return reject("has an unknown unit: use KiB, MiB, GiB or TiB");
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(number, unit->bytes, &bytes)) return reject("is too large");
+  return bytes;
+}
+
+}  // namespace forebay
