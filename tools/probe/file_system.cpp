@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// File system and block device of a folder, from statx, statvfs, the mount table and /sys.
+#include "tools/probe/file_system.hpp"
+
+#include <cerrno>
+#include <sstream>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "tools/probe/text_file.hpp"
+
+namespace forebay::probe {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Mount {
+  std::string point;
+  std::string type;
+  std::string source;
+};
+
+// A line is: id parent major:minor root point options [optional ...] - type source options.
+Mount parse_mount(const std::string& line) {
+  Mount mount;
+  std::istringstream words(line);
+  std::string skipped;
+  words >> skipped >> skipped >> skipped >> skipped >> mount.point;
+  while (words >> skipped && skipped != "-") {
+  }
+  words >> mount.type >> mount.source;
+  return mount;
+}
+
+bool lies_in(const std::string& folder, const std::string& point) {
+  if (folder.rfind(point, 0) != 0) return false;
+  return point == "/" || folder.size() == point.size() || folder[point.size()] == '/';
+}
+
+// The deepest mount point wins; of two on one point the later one, which hides the other.
+Mount mount_of(const fs::path& folder) {
+  Mount best;
+  std::istringstream table(read_text("/proc/self/mountinfo"));
+  for (std::string line; std::getline(table, line);) {
+    Mount mount = parse_mount(line);
+    if (!lies_in(folder.string(), mount.point)) continue;
+    if (mount.point.size() >= best.point.size()) best = std::move(mount);
+  }
+  return best;
+}
+
+std::optional<BlockDevice> device_of(dev_t number) {
+  const std::string name = std::to_string(major(number)) + ":" + std::to_string(minor(number));
+  std::error_code error;
+  fs::path folder = fs::canonical(fs::path("/sys/dev/block") / name, error);
+  if (error) return std::nullopt;
+  BlockDevice device;
+  device.name = folder.filename().string();
+  if (fs::exists(folder / "partition", error)) folder = folder.parent_path();
+  device.model = read_text(folder / "device" / "model");
+  device.scheduler = chosen_of(read_text(folder / "queue" / "scheduler"));
+  device.rotational = read_number(folder / "queue" / "rotational").value_or(0) == 1;
+  device.logical_block_bytes = read_number(folder / "queue" / "logical_block_size").value_or(0);
+  device.request_bytes_max = read_number(folder / "queue" / "max_sectors_kb").value_or(0) * 1024;
+  return device;
+}
+
+Error failed(const char* operation, const fs::path& path) {
+  const int error_number = errno;
+  return system_error({.operation = operation, .path = path.string()}, error_number);
+}
+
+// An unnamed file where the file system knows them, else one that is unlinked at once.
+int open_temporary(const fs::path& folder) {
+  const int unnamed = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (unnamed >= 0) return unnamed;
+  std::string name = (folder / ".forebay-probe-XXXXXX").string();
+  const int named = mkostemp(name.data(), O_CLOEXEC);
+  if (named >= 0) unlink(name.c_str());
+  return named;
+}
+
+DirectAccess ask_alignment(int fd) {
+  constexpr std::uint64_t kUsualAlignmentBytes = 4096;
+  struct statx facts{};
+  const bool told = statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &facts) == 0 &&
+                    (facts.stx_mask & STATX_DIOALIGN) != 0;
+  DirectAccess access;
+  if (told && facts.stx_dio_offset_align == 0) {
+    access.refusal = "the file system has no direct access";
+    return access;
+  }
+  access.memory_alignment_bytes = told ? facts.stx_dio_mem_align : kUsualAlignmentBytes;
+  access.offset_alignment_bytes = told ? facts.stx_dio_offset_align : kUsualAlignmentBytes;
+  const int flags = fcntl(fd, F_GETFL);
+  access.possible = fcntl(fd, F_SETFL, flags | O_DIRECT) == 0;
+  if (!access.possible) access.refusal = "the file system refuses O_DIRECT";
+  return access;
+}
+
+nlohmann::json to_json(const BlockDevice& device) {
+  return {{"name", device.name},
+          {"model", device.model},
+          {"scheduler", device.scheduler},
+          {"rotational", device.rotational},
+          {"logical_block_bytes", device.logical_block_bytes},
+          {"request_bytes_max", device.request_bytes_max}};
+}
+
+}  // namespace
+
+Result<FileSystem> describe_file_system(const fs::path& folder) {
+  std::error_code error;
+  const fs::path place = fs::canonical(folder, error);
+  struct stat facts{};
+  struct statvfs space{};
+  if (error)
+    return tl::unexpected(
+        system_error({.operation = "look at folder", .path = folder.string()}, error.value()));
+  if (stat(place.c_str(), &facts) != 0 || statvfs(place.c_str(), &space) != 0) {
+    return tl::unexpected(failed("look at folder", folder));
+  }
+  const Mount mount = mount_of(place);
+  return FileSystem{.folder = place,
+                    .mount_point = mount.point,
+                    .type = mount.type,
+                    .source = mount.source,
+                    .total_bytes = std::uint64_t{space.f_blocks} * space.f_frsize,
+                    .free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize,
+                    .device = device_of(facts.st_dev)};
+}
+
+Result<DirectAccess> probe_direct_access(const fs::path& folder) {
+  const int fd = open_temporary(folder);
+  if (fd < 0) return tl::unexpected(failed("make a temporary file", folder));
+  const DirectAccess access = ask_alignment(fd);
+  close(fd);
+  return access;
+}
+
+nlohmann::json to_json(const FileSystem& file_system) {
+  nlohmann::json device = nullptr;
+  if (file_system.device) device = to_json(*file_system.device);
+  return {{"folder", file_system.folder.string()},
+          {"mount_point", file_system.mount_point.string()},
+          {"type", file_system.type},
+          {"source", file_system.source},
+          {"total_bytes", file_system.total_bytes},
+          {"free_bytes", file_system.free_bytes},
+          {"device", std::move(device)}};
+}
+
+}  // namespace forebay::probe

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts about the machine, from /proc, /sys and the C library.
+#include "tools/probe/machine.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "tools/probe/text_file.hpp"
+
+namespace forebay::probe {
+namespace {
+
+std::uint64_t bytes_of_kib(const std::string& text) {
+  return text.empty() ? 0 : std::strtoull(text.c_str(), nullptr, 10) * 1024;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::vector<Cache> find_caches() {
+  namespace fs = std::filesystem;
+  std::vector<Cache> caches;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator("/sys/devices/system/cpu/cpu0/cache", none)) {
+    if (entry.path().filename().string().rfind("index", 0) != 0) continue;
+    caches.push_back({static_cast<unsigned>(read_number(entry.path() / "level").value_or(0)),
+                      lower(read_text(entry.path() / "type")),
+                      bytes_of_kib(read_text(entry.path() / "size"))});
+  }
+  std::sort(caches.begin(), caches.end(), [](const Cache& a, const Cache& b) {
+    return std::tie(a.level, a.kind) < std::tie(b.level, b.kind);
+  });
+  return caches;
+}
+
+std::string kernel_release() {
+  utsname names{};
+  return uname(&names) == 0 ? std::string(names.release) : std::string();
+}
+
+std::string distribution() {
+  std::string name = value_after(read_text("/etc/os-release"), "PRETTY_NAME=");
+  std::erase(name, '"');
+  return name;
+}
+
+unsigned usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 0;
+  return static_cast<unsigned>(CPU_COUNT(&set));
+}
+
+}  // namespace
+
+Machine describe_machine() {
+  const std::string memory = read_text("/proc/meminfo");
+  Machine machine;
+  machine.cpu_model = value_after(read_text("/proc/cpuinfo"), "model name");
+  machine.cores_online = static_cast<unsigned>(std::max(0L, sysconf(_SC_NPROCESSORS_ONLN)));
+  machine.cores_usable = usable_cores();
+  machine.caches = find_caches();
+  machine.memory_bytes = bytes_of_kib(value_after(memory, "MemTotal:"));
+  machine.memory_available_bytes = bytes_of_kib(value_after(memory, "MemAvailable:"));
+  machine.page_bytes = static_cast<std::uint64_t>(std::max(0L, sysconf(_SC_PAGESIZE)));
+  machine.kernel = kernel_release();
+  machine.system = distribution();
+  machine.huge_pages = chosen_of(read_text("/sys/kernel/mm/transparent_hugepage/enabled"));
+  return machine;
+}
+
+Load current_load() {
+  std::istringstream text(read_text("/proc/loadavg"));
+  Load load;
+  text >> load.one_minute >> load.five_minutes >> load.fifteen_minutes;
+  return load;
+}
+
+double busy_cpu_seconds() {
+  std::istringstream line(read_text("/proc/stat"));
+  std::string name;
+  double user = 0, nice = 0, system = 0, idle = 0, io_wait = 0, irq = 0, soft_irq = 0, steal = 0;
+  line >> name >> user >> nice >> system >> idle >> io_wait >> irq >> soft_irq >> steal;
+  const auto ticks_per_second = static_cast<double>(std::max(1L, sysconf(_SC_CLK_TCK)));
+  return (user + nice + system + irq + soft_irq + steal) / ticks_per_second;
+}
+
+nlohmann::json to_json(const Machine& machine) {
+  auto caches = nlohmann::json::array();
+  for (const Cache& one : machine.caches) {
+    caches.push_back({{"level", one.level}, {"kind", one.kind}, {"bytes", one.size_bytes}});
+  }
+  return {{"cpu_model", machine.cpu_model},
+          {"cores_online", machine.cores_online},
+          {"cores_usable", machine.cores_usable},
+          {"caches", std::move(caches)},
+          {"memory_bytes", machine.memory_bytes},
+          {"memory_available_bytes", machine.memory_available_bytes},
+          {"page_bytes", machine.page_bytes},
+          {"kernel", machine.kernel},
+          {"system", machine.system},
+          {"huge_pages", machine.huge_pages}};
+}
+
+nlohmann::json to_json(const Load& load) {
+  return nlohmann::json::array({load.one_minute, load.five_minutes, load.fifteen_minutes});
+}
+
+}  // namespace forebay::probe

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The probe finds on any Linux what every Linux has, and its parsing of /proc-like text is right.
+#include "tools/probe/machine.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/probe/file_system.hpp"
+#include "tools/probe/text_file.hpp"
+
+namespace forebay::probe {
+namespace {
+
+TEST(TextFile, value_is_taken_from_the_line_that_begins_with_the_key) {
+  const std::string text =
+      "MemTotal:       1024 kB\nMemFree: 7 kB\nmodel name\t: Fast One\nlast: x";
+  EXPECT_EQ(value_after(text, "MemTotal:"), "1024 kB");
+  EXPECT_EQ(value_after(text, "MemFree:"), "7 kB");
+  EXPECT_EQ(value_after(text, "model name"), "Fast One");
+  EXPECT_EQ(value_after(text, "last:"), "x");
+  EXPECT_EQ(value_after(text, "Total:"), "");
+  EXPECT_EQ(value_after("", "a"), "");
+}
+
+TEST(TextFile, an_empty_value_does_not_take_the_next_line) {
+  EXPECT_EQ(value_after("model:\nname: x", "model:"), "");
+}
+
+TEST(TextFile, choice_is_what_stands_in_brackets) {
+  EXPECT_EQ(chosen_of("always [madvise] never"), "madvise");
+  EXPECT_EQ(chosen_of("none"), "none");
+  EXPECT_EQ(chosen_of("] ["), "] [");
+}
+
+TEST(TextFile, absent_file_is_empty_and_has_no_number) {
+  EXPECT_EQ(read_text("/no/such/file"), "");
+  EXPECT_FALSE(read_number("/no/such/file"));
+}
+
+TEST(Machine, has_cores_memory_and_a_kernel) {
+  const Machine machine = describe_machine();
+  EXPECT_GE(machine.cores_online, 1U);
+  EXPECT_GE(machine.cores_usable, 1U);
+  EXPECT_GT(machine.memory_bytes, machine.memory_available_bytes);
+  EXPECT_GE(machine.page_bytes, 4096U);
+  EXPECT_FALSE(machine.kernel.empty());
+  EXPECT_EQ(to_json(machine)["page_bytes"], machine.page_bytes);
+}
+
+TEST(Machine, busy_time_only_grows) {
+  const double before = busy_cpu_seconds();
+  EXPECT_GT(before, 0);
+  EXPECT_GE(busy_cpu_seconds(), before);
+}
+
+TEST(FileSystem, of_the_current_folder_has_a_type_and_space) {
+  const auto found = describe_file_system(".");
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_FALSE(found->type.empty());
+  EXPECT_FALSE(found->mount_point.empty());
+  EXPECT_GE(found->total_bytes, found->free_bytes);
+  EXPECT_TRUE(found->folder.is_absolute());
+}
+
+TEST(FileSystem, of_proc_is_told_by_its_mount_and_has_no_device) {
+  const auto found = describe_file_system("/proc/self");
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->type, "proc");
+  EXPECT_EQ(found->mount_point, "/proc");
+  EXPECT_FALSE(found->device);
+}
+
+TEST(FileSystem, missing_folder_is_an_error_with_its_name) {
+  const auto found = describe_file_system("/no/such/folder");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind(), ErrorClass::kNotFound);
+  EXPECT_EQ(found.error().path(), "/no/such/folder");
+}
+
+TEST(DirectAccess, is_possible_with_powers_of_two_or_says_why_not) {
+  const auto access = probe_direct_access(".");
+  ASSERT_TRUE(access) << access.error().message();
+  EXPECT_EQ(access->possible, access->refusal.empty());
+  EXPECT_EQ(access->offset_alignment_bytes & (access->offset_alignment_bytes - 1), 0U);
+  EXPECT_EQ(access->possible, access->offset_alignment_bytes > 0 && access->refusal.empty());
+}
+
+}  // namespace
+}  // namespace forebay::probe
