@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of benchmarks and the Context of a run.
+#include "bench/frame/benchmark.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "bench/frame/word_file.hpp"
+
+namespace forebay::bench {
+namespace {
+
+// A function, since benchmarks register themselves before main() in an order nobody knows.
+std::map<std::string, Benchmark>& mutable_benchmarks() {
+  static std::map<std::string, Benchmark> benchmarks;
+  return benchmarks;
+}
+
+}  // namespace
+
+const std::map<std::string, Benchmark>& all_benchmarks() { return mutable_benchmarks(); }
+
+bool register_benchmark(Benchmark benchmark) {
+  std::string name = benchmark.name;
+  const bool is_new = mutable_benchmarks().emplace(std::move(name), std::move(benchmark)).second;
+  FOREBAY_ASSERT(is_new);
+  return is_new;
+}
+
+bool Context::wants(std::string_view id) {
+  const auto found = asked_.emplace(id).first;
+  return options_.only.empty() || options_.only.contains(*found);
+}
+
+Result<std::filesystem::path> Context::word_file(std::uint64_t size_bytes) {
+  if (const auto found = word_files_.find(size_bytes); found != word_files_.end()) {
+    return found->second;
+  }
+  const std::filesystem::path path = folder() / ("words-" + std::to_string(size_bytes));
+  const auto tell = [this](std::uint64_t done, std::uint64_t total) {
+    report({done, total, "bytes", "making a file"});
+  };
+  if (const Status made = write_word_file(path, size_bytes, tell); !made) {
+    return tl::unexpected(made.error());
+  }
+  word_files_.emplace(size_bytes, path);
+  return path;
+}
+
+Status Context::require_space(std::uint64_t size_bytes) const {
+  return bench::require_space(folder(), size_bytes);
+}
+
+Result<Rounds> Context::run(std::string_view id,
+                            unsigned rounds,
+                            const std::vector<Variant>& variants) {
+  const auto tell = [this, id](std::size_t done, std::size_t total) {
+    report({done, total, "runs", std::string(id)});
+  };
+  return run_rounds(variants, {.rounds = rounds, .warm_ups = 1, .on_progress = tell});
+}
+
+void Context::set_parameter(const std::string& name, nlohmann::json value) {
+  parameters_[name] = std::move(value);
+}
+
+void Context::add(ResultRow row) {
+  const auto same = [&row](const ResultRow& other) { return other.id == row.id; };
+  FOREBAY_ASSERT(std::none_of(rows_.begin(), rows_.end(), same));
+  rows_.push_back(std::move(row));
+}
+
+std::vector<std::string> Context::unknown_ids() const {
+  std::vector<std::string> unknown;
+  std::set_difference(options_.only.begin(), options_.only.end(), asked_.begin(), asked_.end(),
+                      std::back_inserter(unknown));
+  return unknown;
+}
+
+}  // namespace forebay::bench

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A benchmark written against the frame, from registration to rows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/frame/benchmark.hpp"
+#include "bench/frame/work_folder.hpp"
+
+namespace forebay::bench {
+namespace {
+
+FOREBAY_BENCHMARK(sample, "what a test needs") {
+  if (context.wants("sample.ratio")) {
+    const Variant ours{"ours", {}, [] { return Result<double>(1.0); }};
+    const Variant theirs{"theirs", {}, [] { return Result<double>(4.0); }};
+    const auto rounds = context.run("sample.ratio", 5, {ours, theirs});
+    if (!rounds) return tl::unexpected(rounds.error());
+    context.add({"sample.ratio", "1", rounds->ratio("ours", "theirs"), Goal{0.5}, {}});
+  }
+  if (context.wants("sample.fails")) {
+    return failure({.kind = ErrorClass::kUnsupported, .operation = "measure"});
+  }
+  return {};
+}
+
+class ContextTest : public testing::Test {
+ protected:
+  Context context(std::set<std::string> only, Effort effort = Effort::kFull) const {
+    return Context({effort, folder_.value().path(), std::move(only), Telling::kSilent});
+  }
+  Result<WorkFolder> folder_ = WorkFolder::make(".");
+};
+
+TEST_F(ContextTest, registered_benchmark_is_found_by_name) {
+  ASSERT_TRUE(all_benchmarks().contains("sample"));
+  EXPECT_EQ(all_benchmarks().at("sample").description, "what a test needs");
+}
+
+TEST_F(ContextTest, rows_before_a_failure_stay) {
+  Context all_ids = context({});
+  const Status status = all_benchmarks().at("sample").body(all_ids);
+  EXPECT_FALSE(status);
+  ASSERT_EQ(all_ids.rows().size(), 1U);
+  EXPECT_DOUBLE_EQ(all_ids.rows()[0].measured.median, 0.25);
+  EXPECT_EQ(all_ids.rows()[0].measured.runs, 5U);
+}
+
+TEST_F(ContextTest, only_the_wanted_ids_are_measured) {
+  Context one_id = context({"sample.ratio"});
+  EXPECT_TRUE(all_benchmarks().at("sample").body(one_id));
+  EXPECT_THAT(one_id.unknown_ids(), testing::IsEmpty());
+}
+
+TEST_F(ContextTest, an_id_that_nobody_asked_about_is_unknown) {
+  Context wrong = context({"sample.rati"});
+  EXPECT_TRUE(all_benchmarks().at("sample").body(wrong));
+  EXPECT_THAT(wrong.unknown_ids(), testing::ElementsAre("sample.rati"));
+  EXPECT_THAT(wrong.known_ids(), testing::ElementsAre("sample.fails", "sample.ratio"));
+}
+
+TEST_F(ContextTest, a_word_file_is_made_once_for_each_size) {
+  Context measuring = context({});
+  const auto first = measuring.word_file(4096);
+  const auto again = measuring.word_file(4096);
+  const auto other = measuring.word_file(8192);
+  ASSERT_TRUE(first && again && other);
+  EXPECT_EQ(*first, *again);
+  EXPECT_NE(*first, *other);
+  EXPECT_EQ(std::filesystem::file_size(*other), 8192U);
+}
+
+TEST_F(ContextTest, quick_runs_choose_the_quick_value) {
+  EXPECT_EQ(context({}, Effort::kQuick).choose(1024, 64), 64);
+  EXPECT_EQ(context({}, Effort::kFull).choose(1024, 64), 1024);
+}
+
+TEST_F(ContextTest, the_same_id_twice_is_a_bug) {
+  Context measuring = context({});
+  measuring.add({"a", "s", summarise({1}), std::nullopt, {}});
+  EXPECT_DEATH(measuring.add({"a", "s", summarise({1}), std::nullopt, {}}), "none_of");
+}
+
+}  // namespace
+}  // namespace forebay::bench

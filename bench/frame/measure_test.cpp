@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What measures must itself be right: memory that was used is seen, processor time goes to the
+// thread that spent it, and files hold what they promise.
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/frame/clock.hpp"
+#include "bench/frame/peak_memory.hpp"
+#include "bench/frame/word_file.hpp"
+#include "bench/frame/work_folder.hpp"
+
+namespace forebay::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMiB = 1U << 20U;
+
+// Two samples begun after now have surely seen what was there now.
+void await_samples(const PeakMemory& peak) {
+  const std::uint64_t enough = peak.samples() + 2;
+  while (peak.samples() < enough)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+TEST(PeakMemory, sees_memory_that_was_touched_and_given_back) {
+  const std::uint64_t before = pss_bytes(getpid()).value();
+  const auto peak = PeakMemory::start();
+  ASSERT_TRUE(peak);
+  {
+    const std::vector<char> block(96 * kMiB, 'x');
+    await_samples(**peak);
+    ASSERT_EQ(block.back(), 'x');
+  }
+  const std::uint64_t peak_bytes = (*peak)->stop();
+  EXPECT_GE(peak_bytes, before + 90 * kMiB);
+  EXPECT_LT(peak_bytes, before + 200 * kMiB);
+  EXPECT_EQ((*peak)->stop(), peak_bytes);
+}
+
+TEST(PeakMemory, a_process_that_is_gone_is_an_error) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) _exit(0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_FALSE(PeakMemory::start({child}));
+  EXPECT_FALSE(pss_bytes(child));
+}
+
+TEST(ThreadTimes, name_the_thread_that_worked) {
+  std::atomic<bool> may_end{false};
+  std::atomic<bool> worked{false};
+  std::thread worker([&] {
+    pthread_setname_np(pthread_self(), "worker-of-test");
+    while (thread_cpu_seconds() < 0.05) {
+    }
+    worked = true;
+    while (!may_end)
+      std::this_thread::yield();
+  });
+  while (!worked)
+    std::this_thread::yield();
+  const auto threads = thread_times();
+  may_end = true;
+  worker.join();
+  const auto found = std::find_if(threads.begin(), threads.end(), [](const ThreadTime& one) {
+    return one.name == "worker-of-test";
+  });
+  ASSERT_NE(found, threads.end());
+  EXPECT_GE(found->cpu_seconds, 0.05);
+  EXPECT_GE(process_cpu_seconds(), 0.05);
+}
+
+class WordFile : public testing::Test {
+ protected:
+  Result<WorkFolder> folder_ = WorkFolder::make(".");
+  fs::path path_ = folder_.value().path() / "words";
+};
+
+TEST_F(WordFile, every_word_is_its_offset) {
+  constexpr std::uint64_t kSize = 5 * kMiB + 8;
+  std::vector<std::uint64_t> told;
+  const auto note = [&told](std::uint64_t done, std::uint64_t) { told.push_back(done); };
+  ASSERT_TRUE(write_word_file(path_, kSize, note));
+  EXPECT_THAT(told, testing::ElementsAre(4 * kMiB, kSize));
+  ASSERT_EQ(fs::file_size(path_), kSize);
+  std::vector<char> bytes(kSize);
+  std::ifstream(path_, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(kSize));
+  EXPECT_EQ(first_wrong_word(std::as_bytes(std::span(bytes)), 0), std::nullopt);
+  std::memset(bytes.data() + 4 * kMiB + 16, 1, 1);
+  EXPECT_EQ(first_wrong_word(std::as_bytes(std::span(bytes)), 0), 4 * kMiB + 16);
+  EXPECT_EQ(first_wrong_word(std::as_bytes(std::span(bytes).first(64)), 8), 8U);
+}
+
+TEST_F(WordFile, an_existing_file_is_not_overwritten) {
+  std::ofstream(path_) << "mine";
+  const Status made = write_word_file(path_, 64);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().error_number(), EEXIST);
+  EXPECT_EQ(fs::file_size(path_), 4U);
+}
+
+TEST_F(WordFile, too_large_a_file_fails_before_its_first_byte) {
+  const Status made = write_word_file(path_, std::uint64_t{1} << 60U);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().kind(), ErrorClass::kNoSpace);
+  EXPECT_THAT(made.error().cause(), testing::HasSubstr("--dir"));
+  EXPECT_FALSE(fs::exists(path_));
+}
+
+TEST(WorkFolder, is_gone_with_its_files) {
+  fs::path path;
+  {
+    const auto folder = WorkFolder::make(".");
+    ASSERT_TRUE(folder);
+    path = folder->path();
+    std::ofstream(path / "file") << "x";
+    ASSERT_TRUE(fs::exists(path / "file"));
+  }
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(WorkFolder, missing_parent_is_an_error) {
+  const auto folder = WorkFolder::make("/no/such/folder");
+  ASSERT_FALSE(folder);
+  EXPECT_EQ(folder.error().kind(), ErrorClass::kNotFound);
+}
+
+// The child tells its folder through a pipe once signals are taken care of, and waits to be ended.
+TEST(WorkFolder, is_removed_when_the_process_is_terminated) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const auto folder = WorkFolder::make(".");
+    if (!folder) _exit(1);
+    remove_on_signals(folder->path());
+    const std::string path = folder->path().string();
+    if (write(ends[1], path.data(), path.size()) < 0) _exit(1);
+    for (;;)
+      pause();
+  }
+  close(ends[1]);
+  char path[4096] = {};
+  ASSERT_GT(read(ends[0], path, sizeof(path) - 1), 0);
+  close(ends[0]);
+  ASSERT_TRUE(fs::exists(path));
+  ASSERT_EQ(kill(child, SIGTERM), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
+  EXPECT_FALSE(fs::exists(path));
+}
+
+}  // namespace
+}  // namespace forebay::bench

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sampling thread.
+#include "bench/frame/peak_memory.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "tools/probe/text_file.hpp"
+
+namespace forebay::bench {
+namespace {
+
+constexpr std::chrono::milliseconds kPeriod{20};
+
+// Benchmarks begin to use processors from the first one; the sampler keeps out of their way as long
+// as one is free.
+void move_to_last_processor() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  if (sched_getaffinity(0, sizeof(usable), &usable) != 0) return;
+  for (int cpu = CPU_SETSIZE - 1; cpu >= 0; --cpu) {
+    if (!CPU_ISSET(cpu, &usable)) continue;
+    cpu_set_t last;
+    CPU_ZERO(&last);
+    CPU_SET(cpu, &last);
+    pthread_setaffinity_np(pthread_self(), sizeof(last), &last);
+    return;
+  }
+}
+
+}  // namespace
+
+Result<std::uint64_t> pss_bytes(pid_t process) {
+  const std::string path = fmt::format("/proc/{}/smaps_rollup", process);
+  // The first line names a mapping; "Pss:" stands on a line of its own behind it.
+  const std::string value = probe::value_after(probe::read_text(path), "Pss:");
+  if (value.empty()) {
+    const int error_number = access(path.c_str(), R_OK) == 0 ? ESRCH : errno;
+    return tl::unexpected(
+        system_error({.operation = "read memory of a process", .path = path}, error_number));
+  }
+  return std::strtoull(value.c_str(), nullptr, 10) * 1024;
+}
+
+class PeakMemory::Sampler {
+ public:
+  explicit Sampler(std::vector<pid_t> processes) : processes_(std::move(processes)) {
+    thread_ = std::thread([this] { run(); });
+  }
+
+  std::uint64_t stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+    return peak_bytes_;
+  }
+
+  std::uint64_t samples() const noexcept { return samples_; }
+
+ private:
+  void run() {
+    pthread_setname_np(pthread_self(), "pss-sampler");
+    move_to_last_processor();
+    std::unique_lock lock(mutex_);
+    do {
+      lock.unlock();
+      sample();
+      lock.lock();
+    } while (!wake_.wait_for(lock, kPeriod, [this] { return stopping_; }));
+    sample();
+  }
+
+  void sample() {
+    std::uint64_t sum_bytes = 0;
+    for (const pid_t process : processes_)
+      sum_bytes += pss_bytes(process).value_or(0);
+    peak_bytes_ = std::max(peak_bytes_, sum_bytes);
+    ++samples_;
+  }
+
+  std::vector<pid_t> processes_;
+  std::uint64_t peak_bytes_ = 0;  // the thread's own until it is joined
+  std::atomic<std::uint64_t> samples_ = 0;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+Result<std::unique_ptr<PeakMemory>> PeakMemory::start(std::vector<pid_t> processes) {
+  if (processes.empty()) processes.push_back(getpid());
+  for (const pid_t process : processes) {
+    if (const auto now = pss_bytes(process); !now) return tl::unexpected(now.error());
+  }
+  auto sampler = std::make_unique<Sampler>(std::move(processes));
+  return std::unique_ptr<PeakMemory>(new PeakMemory(std::move(sampler)));
+}
+
+PeakMemory::PeakMemory(std::unique_ptr<Sampler> sampler) : sampler_(std::move(sampler)) {}
+PeakMemory::~PeakMemory() { stop(); }
+
+std::uint64_t PeakMemory::stop() { return sampler_->stop(); }
+
+std::uint64_t PeakMemory::samples() const noexcept { return sampler_->samples(); }
+
+}  // namespace forebay::bench

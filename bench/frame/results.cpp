@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results as JSON.
+#include "bench/frame/results.hpp"
+
+namespace forebay::bench {
+namespace {
+
+nlohmann::json measured_json(const Summary& measured, const std::string& unit) {
+  return {{"value", measured.median},
+          {"unit", unit},
+          {"spread", {measured.low, measured.high}},
+          {"spread_kind", name_of(measured.spread)},
+          {"runs", measured.runs}};
+}
+
+void add_goal(nlohmann::json& row, const Summary& measured, const std::optional<Goal>& goal) {
+  row["goal"] = nullptr;
+  row["better"] = nullptr;
+  row["met"] = nullptr;
+  if (!goal) return;
+  row["goal"] = goal->value;
+  row["better"] = goal->better == Better::kLower ? "lower" : "higher";
+  row["met"] = meets(measured, *goal);
+}
+
+}  // namespace
+
+bool meets(const Summary& measured, const Goal& goal) noexcept {
+  return goal.better == Better::kLower ? measured.median <= goal.value
+                                       : measured.median >= goal.value;
+}
+
+nlohmann::json to_json(const ResultRow& row) {
+  nlohmann::json json = measured_json(row.measured, row.unit);
+  json["id"] = row.id;
+  add_goal(json, row.measured, row.goal);
+  json["peers"] = nlohmann::json::object();
+  for (const Peer& peer : row.peers) {
+    json["peers"][peer.name] = measured_json(peer.measured, peer.unit);
+  }
+  return json;
+}
+
+nlohmann::json to_json(const Report& report) {
+  auto results = nlohmann::json::array();
+  for (const ResultRow& row : report.rows)
+    results.push_back(to_json(row));
+  return {{"benchmark", report.benchmark},
+          {"version", FOREBAY_VERSION},
+          {"parameters", report.parameters},
+          {"machine", report.machine},
+          {"results", std::move(results)}};
+}
+
+}  // namespace forebay::bench

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON form is a promise: its keys are written out here, so that a change of them is a change
+// of this file.
+#include "bench/frame/results.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/frame/command.hpp"
+#include "bench/frame/progress.hpp"
+
+namespace forebay::bench {
+namespace {
+
+using nlohmann::json;
+
+TEST(Results, row_with_goal_and_peer_has_exactly_these_keys) {
+  const ResultRow row{.id = "solo.warm.over_pread",
+                      .unit = "1",
+                      .measured = summarise({0.5, 0.75, 0.25}),
+                      .goal = Goal{0.75},
+                      .peers = {{"pread", "s", summarise({2.0})}}};
+  EXPECT_EQ(to_json(row), json::parse(R"({
+      "id": "solo.warm.over_pread", "value": 0.5, "unit": "1", "spread": [0.25, 0.75],
+      "spread_kind": "range", "runs": 3, "goal": 0.75, "better": "lower", "met": true,
+      "peers": {"pread": {"value": 2.0, "unit": "s", "spread": [2.0, 2.0],
+                          "spread_kind": "range", "runs": 1}}})"));
+}
+
+TEST(Results, row_without_goal_says_so_with_nulls) {
+  const json row = to_json(ResultRow{
+      .id = "x", .unit = "s", .measured = summarise({1}), .goal = std::nullopt, .peers = {}});
+  EXPECT_TRUE(row["goal"].is_null());
+  EXPECT_TRUE(row["better"].is_null());
+  EXPECT_TRUE(row["met"].is_null());
+  EXPECT_EQ(row["peers"], json::object());
+}
+
+TEST(Results, goal_is_met_at_its_value_in_its_direction) {
+  EXPECT_TRUE(meets(summarise({0.75}), {0.75, Better::kLower}));
+  EXPECT_FALSE(meets(summarise({0.76}), {0.75, Better::kLower}));
+  EXPECT_TRUE(meets(summarise({0.75}), {0.75, Better::kHigher}));
+  EXPECT_FALSE(meets(summarise({0.74}), {0.75, Better::kHigher}));
+}
+
+TEST(Results, report_has_exactly_these_keys) {
+  Report report{.benchmark = "solo", .rows = {}};
+  report.rows.push_back({"a", "1", summarise({1}), std::nullopt, {}});
+  const json document = to_json(report);
+  EXPECT_EQ(document.size(), 5U);
+  EXPECT_EQ(document["benchmark"], "solo");
+  EXPECT_EQ(document["version"], FOREBAY_VERSION);
+  EXPECT_EQ(document["parameters"], json::object());
+  EXPECT_EQ(document["machine"], json::object());
+  EXPECT_EQ(document["results"][0]["id"], "a");
+}
+
+TEST(ErrorLine, is_one_line_with_all_parts) {
+  const std::string line = error_line(system_error(
+      {.operation = "read", .path = "/a\nb\xff", .offset_bytes = 7, .cause = "half"}, EIO));
+  EXPECT_THAT(line, testing::Not(testing::HasSubstr("\n")));
+  const json error = json::parse(line).at("error");
+  EXPECT_EQ(error.at("class"), "io");
+  EXPECT_EQ(error.at("operation"), "read");
+  EXPECT_EQ(error.at("offset"), 7);
+  EXPECT_EQ(error.at("errno"), EIO);
+  EXPECT_FALSE(error.at("message").get<std::string>().empty());
+  EXPECT_EQ(error.size(), 6U);
+}
+
+TEST(ErrorLine, offset_is_null_where_there_is_none) {
+  const Error error({.kind = ErrorClass::kLimit, .operation = "x"});
+  EXPECT_TRUE(json::parse(error_line(error)).at("error").at("offset").is_null());
+}
+
+TEST(Command, options_and_name_come_in_any_order) {
+  const std::vector<const char*> words = {"--quick", "solo",  "--dir",     "/d",
+                                          "--only",  "a,b,,", "--progress"};
+  const auto command = parse_command(words);
+  ASSERT_TRUE(command) << command.error();
+  EXPECT_EQ(command->name, "solo");
+  EXPECT_EQ(command->effort, Effort::kQuick);
+  EXPECT_EQ(command->telling, Telling::kTell);
+  EXPECT_EQ(command->parent, "/d");
+  EXPECT_THAT(command->only, testing::ElementsAre("a", "b"));
+}
+
+TEST(Command, wrong_usage_is_told_in_words) {
+  const auto complaint = [](std::vector<const char*> words) {
+    return parse_command(words).error();
+  };
+  EXPECT_EQ(complaint({}), "which benchmark?");
+  EXPECT_EQ(complaint({"a", "b"}), "only one benchmark at a time: b");
+  EXPECT_EQ(complaint({"a", "--fast"}), "unknown option --fast");
+  EXPECT_EQ(complaint({"a", "--dir"}), "--dir needs a value");
+}
+
+TEST(Command, list_names_and_describes) {
+  const std::map<std::string, Benchmark> two = {{"b", {"b", "second", nullptr}},
+                                                {"a", {"a", "first", nullptr}}};
+  EXPECT_EQ(list_json(two), json::parse(R"([{"name": "a", "description": "first"},
+                                            {"name": "b", "description": "second"}])"));
+}
+
+}  // namespace
+}  // namespace forebay::bench

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running variants in changing order and pairing what they measured.
+#include "bench/frame/rounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/assert.hpp"
+
+namespace forebay::bench {
+namespace {
+
+Error named(const Error& error, const std::string& variant) {
+  return Error({.kind = error.kind(),
+                .operation = variant + ": " + error.operation(),
+                .path = error.path(),
+                .offset_bytes = error.offset_bytes(),
+                .error_number = error.error_number(),
+                .cause = error.cause()});
+}
+
+Result<double> run_once(const Variant& variant) {
+  if (variant.prepare) {
+    if (const Status ready = variant.prepare(); !ready) {
+      return tl::unexpected(named(ready.error(), variant.name));
+    }
+  }
+  Result<double> value = variant.measure();
+  if (!value) return tl::unexpected(named(value.error(), variant.name));
+  FOREBAY_ASSERT(std::isfinite(*value));
+  return value;
+}
+
+}  // namespace
+
+std::vector<std::size_t> order_of_round(std::size_t round, std::size_t variant_count) {
+  std::vector<std::size_t> order(variant_count);
+  for (std::size_t i = 0; i < variant_count; ++i)
+    order[i] = (round / 2 + i) % variant_count;
+  if (round % 2 == 1) std::reverse(order.begin(), order.end());
+  return order;
+}
+
+const std::vector<double>& Rounds::values(std::string_view name) const {
+  const auto found = std::find(names_.begin(), names_.end(), name);
+  FOREBAY_ASSERT(found != names_.end());
+  return values_[static_cast<std::size_t>(found - names_.begin())];
+}
+
+Summary Rounds::ratio(std::string_view over, std::string_view under) const {
+  return summarise(ratios(values(over), values(under)));
+}
+
+Summary Rounds::difference(std::string_view from, std::string_view what) const {
+  return summarise(differences(values(from), values(what)));
+}
+
+Result<Rounds> run_rounds(const std::vector<Variant>& variants, const RoundOptions& options) {
+  FOREBAY_ASSERT(!variants.empty());
+  FOREBAY_ASSERT(options.rounds > 0);
+  std::vector<std::string> names;
+  for (const Variant& variant : variants)
+    names.push_back(variant.name);
+  Rounds result(std::move(names));
+  const std::size_t all_rounds = options.warm_ups + options.rounds;
+  std::size_t done = 0;
+  for (std::size_t round = 0; round < all_rounds; ++round) {
+    for (const std::size_t which : order_of_round(round, variants.size())) {
+      const Result<double> value = run_once(variants[which]);
+      if (!value) return tl::unexpected(value.error());
+      if (round >= options.warm_ups) result.add(which, *value);
+      if (options.on_progress) options.on_progress(++done, all_rounds * variants.size());
+    }
+  }
+  return result;
+}
+
+}  // namespace forebay::bench
