@@ -22,8 +22,9 @@ SOURCE_NAMES = ("CMakeLists.txt", "Makefile")
 # Folders of machines, not of the project. Written so that this line does not find itself.
 MACHINE_PATH = re.compile(r"(?:^|[^A-Za-z0-9_.])(/(?:work|root|farm|home)/[A-Za-z.][^\s\"'`)]*)")
 
-# Library code never ends the process and never prints; FOREBAY_ASSERT is the one exception.
-MAY_END_AND_PRINT = ("src/base/assert.hpp", "src/base/assert.cpp")
+# Library code never ends the process and never prints. The exceptions: FOREBAY_ASSERT, and the log
+# that writes to a stream of the caller's.
+MAY_END_AND_PRINT = ("src/base/assert.hpp", "src/base/assert.cpp", "src/base/log.cpp")
 ENDS_OR_PRINTS = re.compile(
     r"\bstd::(?:cout|cerr|clog|print|println)\b"
     r"|(?<![\w.>:])(?:std::|::|fmt::)?"

@@ -127,7 +127,7 @@ def test_what_only_looks_like_printing_is_allowed(plant, line):
     assert text.check_prints_and_ends(plant({"src/base/a.cpp": f"{line}\n"})) == []
 
 
-def test_programs_tests_and_the_assertion_may_print(plant):
+def test_programs_tests_and_the_named_exceptions_may_print(plant):
     paths = ["apps/a/a.cpp", "src/base/a_test.cpp", *text.MAY_END_AND_PRINT]
     assert text.check_prints_and_ends(plant(dict.fromkeys(paths, "std::abort();\n"))) == []
 
