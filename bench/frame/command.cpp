@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parsing the command line.
+// Parsing the command line by hand: six words, not worth a library that costs seconds to compile.
 #include "bench/frame/command.hpp"
 
 #include <sstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sampling thread.
+// The sampling thread, and reading Pss from /proc.
 #include "bench/frame/peak_memory.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results as JSON.
+// Results as JSON, in the form that results.hpp promises.
 #include "bench/frame/results.hpp"
 
 namespace forebay::bench {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing word files.
+// Writing word files in chunks, with free space checked first.
 #include "bench/frame/word_file.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading /proc and /sys.
+// Reading the small text files of /proc and /sys.
 #include "tools/probe/text_file.hpp"
 
 #include <charconv>
