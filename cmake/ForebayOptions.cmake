@@ -36,8 +36,8 @@ target_compile_features(forebay_flags INTERFACE cxx_std_20)
 target_compile_options(forebay_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow
                                                -fno-semantic-interposition)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  # clang counts sign conversions to -Wconversion and g++ does not: one rule for both.
-  target_compile_options(forebay_flags INTERFACE -Wno-sign-conversion)
+  # clang draws -Wconversion and -Wshadow wider than g++ does: one rule for both.
+  target_compile_options(forebay_flags INTERFACE -Wno-sign-conversion -Wno-shadow)
 endif()
 if(FOREBAY_STRICT)
   target_compile_options(forebay_flags INTERFACE -Werror)

@@ -55,7 +55,10 @@ function(forebay_module name)
     endforeach()
   endif()
   if(arg_TESTS)
-    forebay_test(${name} SOURCES ${arg_TESTS} LIBRARIES forebay_${name} ${arg_TEST_LIBRARIES})
+    forebay_test(
+      ${name}
+      SOURCES ${arg_TESTS}
+      LIBRARIES forebay_${name} ${arg_TEST_LIBRARIES})
   endif()
 endfunction()
 
