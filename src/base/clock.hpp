@@ -14,7 +14,7 @@ using TimePoint = std::chrono::steady_clock::time_point;
 using Deadline = std::optional<TimePoint>;
 
 /// The Deadline of a call that must not block.
-inline constexpr TimePoint kDoNotBlock = TimePoint::min();
+inline constexpr TimePoint kDoNotBlock{};
 
 /// Tells the time. Implementations may be called from any thread.
 class Clock {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// File system and direct access of an open file, from fstatfs(2) and statx(2).
+#include "storage/file_system.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+namespace forebay::storage {
+
+namespace {
+
+struct Magic {
+  unsigned long number;
+  FileSystem kind;
+};
+
+constexpr unsigned long kXfsMagic = 0x58465342;  // not in linux/magic.h everywhere
+constexpr unsigned long kLustreMagic = 0x0BD00BD0;
+constexpr std::array<Magic, 9> kMagics{{{EXT4_SUPER_MAGIC, FileSystem::kExt},
+                                        {kXfsMagic, FileSystem::kXfs},
+                                        {BTRFS_SUPER_MAGIC, FileSystem::kBtrfs},
+                                        {TMPFS_MAGIC, FileSystem::kTmpfs},
+                                        {RAMFS_MAGIC, FileSystem::kTmpfs},
+                                        {NFS_SUPER_MAGIC, FileSystem::kNfs},
+                                        {FUSE_SUPER_MAGIC, FileSystem::kFuse},
+                                        {kLustreMagic, FileSystem::kLustre},
+                                        {OVERLAYFS_SUPER_MAGIC, FileSystem::kOverlay}}};
+
+}  // namespace
+
+std::string_view name_of(FileSystem kind) noexcept {
+  switch (kind) {
+    case FileSystem::kExt:
+      return "ext";
+    case FileSystem::kXfs:
+      return "xfs";
+    case FileSystem::kBtrfs:
+      return "btrfs";
+    case FileSystem::kTmpfs:
+      return "tmpfs";
+    case FileSystem::kNfs:
+      return "nfs";
+    case FileSystem::kFuse:
+      return "fuse";
+    case FileSystem::kLustre:
+      return "lustre";
+    case FileSystem::kOverlay:
+      return "overlay";
+    case FileSystem::kMemory:
+      return "memory";
+    case FileSystem::kOther:
+      return "other";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(Access access) noexcept {
+  return access == Access::kDirect ? "direct" : "buffered";
+}
+
+FileSystem file_system_of(int descriptor) noexcept {
+  struct statfs found{};
+  if (::fstatfs(descriptor, &found) != 0) return FileSystem::kOther;
+  const auto number = static_cast<unsigned long>(found.f_type);
+  const auto* const magic = std::ranges::find(kMagics, number, &Magic::number);
+  return magic == kMagics.end() ? FileSystem::kOther : magic->kind;
+}
+
+std::optional<std::size_t> direct_alignment_of(int descriptor) noexcept {
+  // tmpfs has let itself be opened for direct access since Linux 6.6, and copies all the same.
+  if (file_system_of(descriptor) == FileSystem::kTmpfs) return std::nullopt;
+  struct statx found{};
+  const int failed = ::statx(descriptor, "", AT_EMPTY_PATH, STATX_DIOALIGN, &found);
+  if (failed != 0 || (found.stx_mask & STATX_DIOALIGN) == 0) return kDirectAlignmentBytesDefault;
+  const std::size_t needed = std::max(found.stx_dio_mem_align, found.stx_dio_offset_align);
+  if (found.stx_dio_offset_align == 0) return std::nullopt;
+  return std::bit_ceil(needed);
+}
+
+}  // namespace forebay::storage

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be learnt about an open descriptor without reading from it: its file system, what direct
+// access to it needs, and how much of it is in the page cache. Apart from File, so that each
+// question and its fallbacks are in one place.
+#pragma once
+
+#include <forebay/range.hpp>
+
+#include <cstddef>
+#include <optional>
+
+#include "storage/file.hpp"
+
+namespace forebay::storage {
+
+/// The blocks of direct access where the kernel does not tell: the largest logical block of disks
+/// in use.
+inline constexpr std::size_t kDirectAlignmentBytesDefault = 4096;
+
+FileSystem file_system_of(int descriptor) noexcept;
+
+/// The alignment that direct transfers on this file need; no value if it supports none. Where the
+/// kernel cannot say (before 6.1, and on some file systems), the default; then opening it for
+/// direct access decides.
+std::optional<std::size_t> direct_alignment_of(int descriptor) noexcept;
+
+/// See File::cached_fraction; `range` lies within the file.
+std::optional<double> cached_fraction_of(int descriptor, ByteRange range) noexcept;
+
+}  // namespace forebay::storage
