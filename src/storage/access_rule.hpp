@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffered or direct, ring or threads: the rule of docs/decisions/0001-buffered-or-direct.md as
+// Buffered or direct: the rule of docs/decisions/0001-buffered-or-direct.md as
 // pure functions of a few facts, so that every row of that page is a test and `doctor` can print
 // the reason.
 #pragma once
@@ -25,17 +25,17 @@ struct AccessFacts {
   FileSystem file_system = FileSystem::kOther;
   bool direct_works = false;      ///< the file can be opened for direct access
   std::uint64_t range_bytes = 0;  ///< how much will be read
-  std::optional<double>
-      cached_fraction;  ///< of that range; no value: unknown, counted as not cached
+  std::optional<double> cached_fraction =
+      {};  ///< of that range; no value: unknown, counted as not cached
 };
 
 struct AccessDecision {
   Access access = Access::kBuffered;
-  bool ring = false;   ///< the ring suits this file and access; else the thread pool does
-  std::string reason;  ///< one sentence, for people
+  std::string reason = {};  ///< one sentence, for people
 };
 
-/// The rule.
+/// The rule. Direct files go to the ring, buffered ones to the thread pool (the ring would copy
+/// cached pages on the submitting thread, and queue buffered writes one after the other).
 AccessDecision choose_access(const AccessFacts& facts);
 
 /// Finds the facts about reading `range` of `file`. Opens the file a second time, if it must, to

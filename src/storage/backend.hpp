@@ -28,8 +28,8 @@ struct Operation {
   OperationKind kind = OperationKind::kRead;
   File* file = nullptr;
   std::uint64_t offset_bytes = 0;
-  std::span<std::byte> memory;     ///< read: is filled; write: is only read; otherwise empty
-  std::uint64_t length_bytes = 0;  ///< allocate only
+  std::span<std::byte> memory = {};  ///< read: is filled; write: is only read; otherwise empty
+  std::uint64_t length_bytes = 0;    ///< allocate only
   std::uint64_t tag = 0;  ///< returned with the completion; means something to the caller alone
 };
 

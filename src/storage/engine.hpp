@@ -11,11 +11,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "storage/backend.hpp"
+#include "storage/transfer_progress.hpp"
 
 namespace forebay::storage {
 
@@ -81,25 +83,24 @@ class Engine {
   /// One operation under way. At most one attempt of it is with the backend.
   struct Slot {
     Operation operation;
-    std::uint64_t reached_bytes = 0;  ///< how far the transfer got
+    TransferProgress progress;
     std::chrono::microseconds backoff_us{0};
     TimePoint first_refusal;  ///< when EAGAIN came first; meaningful if backoff_us > 0
     TimePoint retry_at;
   };
 
-  std::uint64_t restart_bytes(const Slot& slot) const noexcept;
-  Operation attempt(std::uint32_t index) const noexcept;
+  Operation next_attempt(std::uint32_t index) const noexcept;
   void start_attempts();
   void requeue_due_retries();
   std::size_t fail_retries(std::span<Completion> completions);
   std::size_t settle_all(std::span<const RawCompletion> raw, std::span<Completion> completions);
-  bool settle(const RawCompletion& raw, Completion& completion);
-  bool settle_transfer(std::uint32_t index, std::uint64_t moved_bytes, Completion& completion);
-  bool settle_error(std::uint32_t index, int error_number, Completion& completion);
+  std::optional<Completion> settle(const RawCompletion& raw);
+  std::optional<Completion> settle_transfer(std::uint32_t index, std::uint64_t moved_bytes);
+  std::optional<Completion> settle_error(std::uint32_t index, int error_number);
   bool retry_later(std::uint32_t index);
-  bool finish(std::uint32_t index, Result<std::uint64_t> bytes, Completion& completion);
+  Completion finish(std::uint32_t index, Result<std::uint64_t> bytes);
   Error error_of(const Slot& slot, int error_number) const;
-  Deadline until_retry(Deadline deadline) const noexcept;
+  Deadline until_next_retry(Deadline deadline) const noexcept;
 
   std::unique_ptr<Backend> backend_;
   const EngineOptions options_;

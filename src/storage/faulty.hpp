@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <random>
@@ -26,7 +25,7 @@ struct FaultPlan {
   double io_error = 0;     ///< EIO
   double late = 0;  ///< the completion is held back for some calls of wait(), so others overtake it
   /// Every transfer that touches one of these offsets fails with EIO.
-  std::vector<std::uint64_t> bad_offsets;
+  std::vector<std::uint64_t> bad_offsets = {};
 };
 
 /// Wraps a backend. Nothing is lost: every operation completes, if wait() is called often enough;
@@ -47,23 +46,36 @@ class FaultyBackend final : public Backend {
   }
 
  private:
+  /// A completion that is held back for some rounds of wait().
+  struct Late {
+    RawCompletion completion;
+    unsigned rounds;
+  };
+  enum class LateAge : std::uint8_t { kOld, kAny };
+  static constexpr unsigned kLateRoundsMax = 4;
+
   bool happens(double probability);
   std::optional<int> error_for(const Operation& operation);
   Operation shorten(Operation operation);
+  void sort_in(RawCompletion completion);
+  void release_late(LateAge age);
+  std::size_t give_out(std::span<RawCompletion> completions);
 
   std::unique_ptr<Backend> inner_;
-  FaultPlan plan_;
+  const FaultPlan plan_;
   std::mt19937_64 random_;
-  std::deque<RawCompletion> due_;
-  std::deque<RawCompletion> late_;
+  std::size_t inner_in_flight_ = 0;
+  std::vector<RawCompletion> inner_results_;
+  std::vector<RawCompletion> due_;  ///< can be given out
+  std::vector<Late> late_;
 };
 
 /// What a FaultyFile does wrong.
 struct FileFaults {
   /// Reads and writes that touch this offset fail with EIO.
-  std::optional<std::uint64_t> bad_offset;
+  std::optional<std::uint64_t> bad_offset = {};
   /// The file ends here although its size() says otherwise: it shrank after it was opened.
-  std::optional<std::uint64_t> ends_at;
+  std::optional<std::uint64_t> ends_at = {};
 };
 
 /// Wraps a file; it has no descriptor, so the ring does not accept it and the thread pool goes

@@ -26,10 +26,10 @@ enum class BackendChoice : std::uint8_t {
 
 struct BackendOptions {
   BackendChoice choice = BackendChoice::kAuto;
-  std::size_t queue_depth = 64;  ///< operations in flight at most
-  std::size_t worker_count = 4;  ///< threads only
-  std::vector<int> worker_cpus;  ///< threads only: the CPUs they may run on; empty: anywhere
-  LogSink* log = nullptr;        ///< gets one line if the choice falls back; null: nobody does
+  std::size_t queue_depth = 64;       ///< operations in flight at most
+  std::size_t worker_count = 4;       ///< threads only
+  std::vector<int> worker_cpus = {};  ///< threads only: the CPUs they may run on; empty: anywhere
+  LogSink* log = nullptr;             ///< gets one line if the choice falls back; null: nobody does
 };
 
 /// Makes a backend for the calling thread, which becomes its issuer.

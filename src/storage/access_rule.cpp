@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rule of docs/decisions/0001-buffered-or-direct.md, in the order of that page.
+#include "storage/access_rule.hpp"
+
+#include <cmath>
+#include <string>
+
+namespace forebay::storage {
+
+namespace {
+
+/// Network and user-space file systems keep their own caches and readahead behind the page cache's
+/// interface.
+bool is_remote(FileSystem kind) noexcept {
+  return kind == FileSystem::kNfs || kind == FileSystem::kFuse || kind == FileSystem::kLustre;
+}
+
+std::string percent(double fraction) { return std::to_string(std::lround(fraction * 100)) + " %"; }
+
+}  // namespace
+
+AccessDecision choose_access(const AccessFacts& facts) {
+  const std::string kind(name_of(facts.file_system));
+  if (!facts.direct_works) {
+    return {Access::kBuffered, "buffered: this file on " + kind + " has no direct access"};
+  }
+  if (is_remote(facts.file_system)) {
+    return {Access::kBuffered, "buffered: " + kind + " has a cache of its own to work with"};
+  }
+  if (facts.range_bytes < kDirectRangeBytesMin) {
+    return {Access::kBuffered,
+            "buffered: " + std::to_string(facts.range_bytes) + " bytes are too few for direct"};
+  }
+  const double cached = facts.cached_fraction.value_or(0);
+  if (cached > kDirectCachedFractionMax) {
+    return {Access::kBuffered, "buffered: " + percent(cached) + " is in the page cache already"};
+  }
+  if (!facts.cached_fraction) {
+    return {Access::kDirect, "direct: a long read; the page cache could not be asked"};
+  }
+  return {Access::kDirect,
+          "direct: a long read, and only " + percent(cached) + " of it is in the page cache"};
+}
+
+AccessFacts access_facts(const File& file, ByteRange range) {
+  AccessFacts facts{.file_system = file.file_system()};
+  if (const Result<std::uint64_t> size = file.size()) {
+    facts.range_bytes = intersect(range, {0, *size}).size;
+  }
+  facts.cached_fraction = file.cached_fraction(range);
+  if (file.descriptor() < 0) return facts;
+  facts.direct_works = file.access() == Access::kDirect ||
+                       reopen(file, {.intent = Intent::kRead, .access = Access::kDirect});
+  return facts;
+}
+
+}  // namespace forebay::storage

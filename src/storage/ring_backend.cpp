@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// io_uring through liburing. No kernel polling thread (SQPOLL) and no completion polling (IOPOLL):
+// on shared cores the first was 14 times slower than none, and most devices refuse the second.
+#include "storage/ring_backend.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+#include <vector>
+
+#include <liburing.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/assert.hpp"
+#include "base/checked_cast.hpp"
+
+namespace forebay::storage {
+
+namespace {
+
+/// Tags of our own entries; those of operations are below.
+constexpr std::uint64_t kWakeTag = UINT64_MAX - 1;
+constexpr std::uint64_t kCancelTag = UINT64_MAX - 2;
+constexpr std::uint64_t kOperationTagLimit = std::uint64_t{1} << 63U;
+
+constexpr unsigned kOwnEntries = 4;  ///< the wake-up read and cancellations, besides operations
+constexpr std::size_t kQueueDepthMax = 16384;
+constexpr std::size_t kRegisteredBytesMax = std::size_t{1}
+                                            << 30U;  ///< the kernel's limit for one buffer
+constexpr timespec kOutOfMemoryPause{.tv_sec = 0, .tv_nsec = 1'000'000};
+
+struct SetupFlags {
+  unsigned flags;
+  const char* name;
+};
+constexpr std::array<SetupFlags, 3> kSetupFlags{
+    {{IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL,
+      "single issuer, deferred task work"},
+     {IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SUBMIT_ALL, "cooperative task work"},
+     {0, "no flags"}}};
+
+/// What the kernel must have: completions are never dropped, and waiting takes a time limit.
+constexpr unsigned kFeaturesNeeded = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG;
+
+Error ring_error(std::string operation, int error_number, std::string cause) {
+  const Error error =
+      system_error({.operation = std::move(operation), .cause = std::move(cause)}, error_number);
+  return Error({.kind = ErrorClass::kUnsupported,
+                .operation = error.operation(),
+                .error_number = error_number,
+                .cause = error.cause()});
+}
+
+std::string advice_for(int error_number) {
+  switch (error_number) {
+    case ENOSYS:
+      return "this kernel has no io_uring";
+    case EPERM:
+    case EACCES:
+      return "io_uring is refused here (sysctl kernel.io_uring_disabled, or seccomp)";
+    case ENOMEM:
+      return "the memlock limit (ulimit -l) is used up";
+    default:
+      return "";
+  }
+}
+
+/// A ring that is closed at its end.
+class Ring {
+ public:
+  Ring() = default;
+  ~Ring() {
+    if (setup_ != nullptr) ::io_uring_queue_exit(&ring_);
+  }
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+
+  /// Tries the set-up flags from best to none.
+  Status open(unsigned entries);
+
+  io_uring& get() noexcept { return ring_; }
+  const char* flags_name() const noexcept { return setup_->name; }
+
+ private:
+  io_uring ring_{};
+  const SetupFlags* setup_ = nullptr;  ///< what the ring was made with, if it was
+};
+
+Status Ring::open(unsigned entries) {
+  int result = -EINVAL;
+  for (const SetupFlags& candidate : kSetupFlags) {
+    io_uring_params params{};
+    params.flags = candidate.flags;
+    result = ::io_uring_queue_init_params(entries, &ring_, &params);
+    if (result == 0) {
+      setup_ = &candidate;
+      break;
+    }
+    if (result != -EINVAL) break;  // not a matter of flags
+  }
+  if (result != 0) {
+    return tl::unexpected<Error>(ring_error("set up io_uring", -result, advice_for(-result)));
+  }
+  if ((ring_.features & kFeaturesNeeded) != kFeaturesNeeded) {
+    return tl::unexpected<Error>(ring_error("set up io_uring", ENOSYS, "Linux 5.11 is needed"));
+  }
+  return {};
+}
+
+class RingBackend final : public Backend {
+ public:
+  RingBackend(std::size_t queue_depth, LogSink& log) : queue_depth_(queue_depth), log_(log) {}
+  ~RingBackend() override;
+  RingBackend(const RingBackend&) = delete;
+  RingBackend& operator=(const RingBackend&) = delete;
+
+  Status start();
+
+  std::string_view name() const noexcept override { return "ring"; }
+  std::size_t capacity() const noexcept override { return queue_depth_; }
+  bool accepts(const File& file) const noexcept override { return file.descriptor() >= 0; }
+  std::size_t submit(std::span<const Operation> operations) override;
+  std::size_t wait(std::span<RawCompletion> completions, Deadline deadline) override;
+  void wake() noexcept override;
+  Status register_buffers(std::span<const std::span<std::byte>> buffers) override;
+
+ private:
+  io_uring_sqe& next_entry();
+  void arm_wake();
+  void prepare(const Operation& operation);
+  void prepare_transfer(io_uring_sqe& entry, const Operation& operation);
+  int registered_index(std::span<const std::byte> memory) const noexcept;
+  void flush();
+  std::size_t collect(std::span<RawCompletion> completions);
+  void enter(Deadline deadline);
+  void cancel_everything();
+
+  const std::size_t queue_depth_;
+  LogSink& log_;
+  Ring ring_;
+  int wake_descriptor_ = -1;
+  std::uint64_t wake_count_ = 0;  ///< where the kernel puts the counter of the descriptor
+  bool wake_armed_ = false;
+  bool woken_ = false;
+  bool closing_ = false;  ///< the wake-up read is not to be armed again
+  std::size_t in_flight_ = 0;
+  std::vector<std::span<std::byte>> registered_;
+};
+
+Status RingBackend::start() {
+  if (Status opened = ring_.open(checked_cast<unsigned>(queue_depth_) + kOwnEntries); !opened) {
+    return opened;
+  }
+  wake_descriptor_ = ::eventfd(0, EFD_CLOEXEC);
+  if (wake_descriptor_ < 0) {
+    return tl::unexpected<Error>(system_error({.operation = "create an event descriptor"}, errno));
+  }
+  arm_wake();
+  flush();
+  return {};
+}
+
+RingBackend::~RingBackend() {
+  if (wake_descriptor_ < 0) return;
+  cancel_everything();
+  ::close(wake_descriptor_);
+}
+
+/// The kernel writes into the memory of operations, and into wake_count_, until their completions
+/// are there.
+void RingBackend::cancel_everything() {
+  closing_ = true;
+  if (in_flight_ > 0) {
+    io_uring_sqe& entry = next_entry();
+    ::io_uring_prep_cancel64(&entry, 0,
+                             IORING_ASYNC_CANCEL_ANY);  // before 5.19 an error: then wait
+    entry.user_data = kCancelTag;
+  }
+  io_uring_sqe& entry = next_entry();
+  ::io_uring_prep_cancel64(&entry, kWakeTag, 0);
+  entry.user_data = kCancelTag;
+  std::array<RawCompletion, 64> dropped{};
+  for (;;) {
+    collect(dropped);
+    if (in_flight_ == 0 && !wake_armed_) return;
+    enter(std::nullopt);
+  }
+}
+
+/// A free entry of the submission queue. There always is one: all are handed over at the end of
+/// each call, and no more than queue_depth_ and our own are in flight.
+io_uring_sqe& RingBackend::next_entry() {
+  io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_.get());
+  FOREBAY_ASSERT(entry != nullptr);
+  return *entry;
+}
+
+void RingBackend::arm_wake() {
+  io_uring_sqe& entry = next_entry();
+  ::io_uring_prep_read(&entry, wake_descriptor_, &wake_count_, sizeof wake_count_, 0);
+  entry.user_data = kWakeTag;
+  wake_armed_ = true;
+}
+
+std::size_t RingBackend::submit(std::span<const Operation> operations) {
+  const std::size_t taken = std::min(operations.size(), queue_depth_ - in_flight_);
+  for (const Operation& operation : operations.first(taken))
+    prepare(operation);
+  in_flight_ += taken;
+  flush();
+  return taken;
+}
+
+void RingBackend::prepare(const Operation& operation) {
+  FOREBAY_ASSERT(operation.tag < kOperationTagLimit);
+  io_uring_sqe& entry = next_entry();
+  const int descriptor = operation.file->descriptor();
+  switch (operation.kind) {
+    case OperationKind::kRead:
+    case OperationKind::kWrite:
+      prepare_transfer(entry, operation);
+      break;
+    case OperationKind::kSync:
+      ::io_uring_prep_fsync(&entry, descriptor, IORING_FSYNC_DATASYNC);
+      break;
+    case OperationKind::kAllocate:
+      ::io_uring_prep_fallocate(&entry, descriptor, 0, static_cast<off_t>(operation.offset_bytes),
+                                static_cast<off_t>(operation.length_bytes));
+      break;
+  }
+  entry.user_data = operation.tag;
+}
+
+void RingBackend::prepare_transfer(io_uring_sqe& entry, const Operation& operation) {
+  FOREBAY_ASSERT(operation.memory.size() <= kTransferBytesMax);
+  const int descriptor = operation.file->descriptor();
+  const auto bytes = static_cast<unsigned>(operation.memory.size());
+  std::byte* const data = operation.memory.data();
+  const std::uint64_t offset = operation.offset_bytes;
+  const int buffer = registered_index(operation.memory);
+  if (operation.kind == OperationKind::kRead) {
+    if (buffer >= 0) {
+      ::io_uring_prep_read_fixed(&entry, descriptor, data, bytes, offset, buffer);
+    } else {
+      ::io_uring_prep_read(&entry, descriptor, data, bytes, offset);
+    }
+  } else if (buffer >= 0) {
+    ::io_uring_prep_write_fixed(&entry, descriptor, data, bytes, offset, buffer);
+  } else {
+    ::io_uring_prep_write(&entry, descriptor, data, bytes, offset);
+  }
+}
+
+/// Which registered buffer holds all of `memory`; -1 if none does.
+int RingBackend::registered_index(std::span<const std::byte> memory) const noexcept {
+  for (std::size_t i = 0; i < registered_.size(); ++i) {
+    const std::span<std::byte> buffer = registered_[i];
+    const std::byte* const end = buffer.data() + buffer.size();
+    if (memory.data() >= buffer.data() && memory.data() + memory.size() <= end) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+/// Hands prepared entries to the kernel. What it cannot take now (no memory) goes with the next
+/// enter().
+void RingBackend::flush() {
+  while (::io_uring_sq_ready(&ring_.get()) > 0) {
+    const int result = ::io_uring_submit(&ring_.get());
+    FOREBAY_ASSERT(result != -EEXIST);  // a thread that is not the issuer
+    if (result < 0 && result != -EINTR) return;
+  }
+}
+
+std::size_t RingBackend::wait(std::span<RawCompletion> completions, Deadline deadline) {
+  bool last_look = false;
+  for (;;) {
+    const std::size_t count = collect(completions);
+    if (count > 0 || woken_ || last_look) {
+      woken_ = false;
+      return count;
+    }
+    last_look = deadline && SteadyClock::shared().now() >= *deadline;
+    enter(deadline);
+  }
+}
+
+/// Takes completions out of the queue, as many as fit, without a system call.
+std::size_t RingBackend::collect(std::span<RawCompletion> completions) {
+  std::size_t count = 0;
+  unsigned seen = 0;
+  unsigned head = 0;
+  io_uring_cqe* entry = nullptr;
+  bool wake_again = false;
+  io_uring_for_each_cqe(&ring_.get(), head, entry) {
+    if (entry->user_data < kOperationTagLimit) {
+      if (count == completions.size()) break;
+      completions[count++] = {entry->user_data, entry->res};
+    } else if (entry->user_data == kWakeTag) {
+      wake_armed_ = false;
+      woken_ = true;
+      wake_again = !closing_;
+    }
+    ++seen;
+  }
+  ::io_uring_cq_advance(&ring_.get(), seen);
+  in_flight_ -= count;
+  if (wake_again) arm_wake();  // handed over by the next submit or wait
+  return count;
+}
+
+/// The one place where the issuer sleeps: submits what is prepared, and returns with at least one
+/// completion in the queue, at the deadline, or for no reason. A deadline in the past only lets
+/// finished operations complete.
+void RingBackend::enter(Deadline deadline) {
+  io_uring* const ring = &ring_.get();
+  int result = 0;
+  if (!deadline) {
+    result = ::io_uring_submit_and_wait(ring, 1);
+  } else if (const auto left = *deadline - SteadyClock::shared().now(); left.count() <= 0) {
+    result = ::io_uring_submit_and_get_events(ring);
+  } else {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+    __kernel_timespec limit{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+    io_uring_cqe* first = nullptr;
+    result = ::io_uring_submit_and_wait_timeout(ring, &first, 1, &limit, nullptr);
+  }
+  FOREBAY_ASSERT(result != -EEXIST);  // a thread that is not the issuer
+  FOREBAY_ASSERT(result != -EINVAL);
+  if (result == -EAGAIN || result == -EBUSY) ::nanosleep(&kOutOfMemoryPause, nullptr);
+}
+
+void RingBackend::wake() noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_descriptor_, &one, sizeof one);
+}
+
+Status RingBackend::register_buffers(std::span<const std::span<std::byte>> buffers) {
+  FOREBAY_ASSERT(in_flight_ == 0);
+  if (!registered_.empty()) ::io_uring_unregister_buffers(&ring_.get());
+  registered_.clear();
+  std::vector<std::span<std::byte>> pieces;
+  for (std::span<std::byte> rest : buffers) {
+    while (!rest.empty()) {
+      pieces.push_back(rest.first(std::min(rest.size(), kRegisteredBytesMax)));
+      rest = rest.subspan(pieces.back().size());
+    }
+  }
+  if (pieces.empty()) return {};
+  std::vector<iovec> vectors;
+  vectors.reserve(pieces.size());
+  for (const std::span<std::byte> piece : pieces)
+    vectors.push_back({piece.data(), piece.size()});
+  const int result = ::io_uring_register_buffers(&ring_.get(), vectors.data(),
+                                                 checked_cast<unsigned>(vectors.size()));
+  if (result == 0) {
+    registered_ = std::move(pieces);
+    return {};
+  }
+  const Error error = ring_error("register buffers with io_uring", -result, advice_for(-result));
+  log_.write(LogLevel::kInfo, error.message() + "; transfers go on without");
+  return tl::unexpected<Error>(error);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> make_ring_backend(std::size_t queue_depth, LogSink& log) {
+  FOREBAY_ASSERT(queue_depth > 0);
+  auto backend = std::make_unique<RingBackend>(std::min(queue_depth, kQueueDepthMax), log);
+  if (const Status started = backend->start(); !started) {
+    return tl::unexpected<Error>(started.error());
+  }
+  return backend;
+}
+
+Result<std::string> probe_ring() {
+  Ring ring;
+  if (const Status opened = ring.open(kOwnEntries); !opened) {
+    return tl::unexpected<Error>(opened.error());
+  }
+  io_uring_sqe* const entry = ::io_uring_get_sqe(&ring.get());
+  FOREBAY_ASSERT(entry != nullptr);
+  ::io_uring_prep_nop(entry);
+  const int result = ::io_uring_submit_and_wait(&ring.get(), 1);
+  if (result < 0) return tl::unexpected<Error>(ring_error("use io_uring", -result, ""));
+  return ring.flags_name();
+}
+
+}  // namespace forebay::storage
