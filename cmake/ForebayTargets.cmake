@@ -62,7 +62,8 @@ function(forebay_module name)
   endif()
 endfunction()
 
-# forebay_program(<name> MAIN <file> [SOURCES <files>] [LIBRARIES <targets>] [TESTS <files>] [INSIDE])
+# forebay_program(<name> MAIN <file> [SOURCES <files>] [LIBRARIES <targets>] [TESTS <files>]
+#                 [INSIDE])
 #
 # Makes the program <name>, installed to libexec/forebay, where the command line finds it. SOURCES
 # are shared with its tests, MAIN is not. Its own headers are included with their folder's name, as
