@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything a C++ program includes to use Forebay.
+#pragma once
+
+#include <forebay/error.hpp>
+#include <forebay/executor.hpp>
+#include <forebay/future.hpp>
+#include <forebay/istream.hpp>
+#include <forebay/log.hpp>
+#include <forebay/plan.hpp>
+#include <forebay/range.hpp>
+#include <forebay/runtime.hpp>
+#include <forebay/session.hpp>

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReadPlan: how a session reads, as a plain struct. An application says what it reads; the plan
+// says how: in which units, through how much memory, how far ahead. plan_read() fills one in from
+// facts about file and machine; it is a pure function, so a plan can be printed, stored, searched
+// by a tuner and tested by the thousand.
+#pragma once
+
+#include <forebay/error.hpp>
+#include <forebay/range.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace forebay {
+
+/// How bytes travel from storage to memory.
+enum class Access : std::uint8_t {
+  kBuffered,  ///< through the kernel's page cache
+  kDirect,    ///< past it (O_DIRECT)
+};
+
+/// When the memory of a splinter may be used again.
+enum class Retirement : std::uint8_t {
+  kOnce,   ///< as soon as as many bytes were handed out as the splinter holds: each byte is wanted
+           ///< once
+  kCache,  ///< when another splinter needs the memory, the longest unused first; reading again is
+           ///< counted
+};
+
+/// The I/O decomposition of one read session. Zero, or an absent optional, means "choose for me".
+struct ReadPlan {
+  std::optional<Access> access = std::nullopt;
+  /// Unit of bookkeeping between storage and memory; a power of two, at least 4 KiB.
+  std::uint64_t splinter_bytes = 0;
+  /// Most memory the session may use for data. At least one splinter of it is needed, four are
+  /// sensible.
+  std::uint64_t budget_bytes = 0;
+  /// Memory it starts with; it grows to the budget only when the access pattern needs that.
+  std::uint64_t window_bytes = 0;
+  /// Size of one request to storage, and how many may be under way.
+  std::uint64_t request_bytes = 0;
+  std::uint32_t queue_depth = 0;
+  /// How many bytes agents may read ahead of what was asked for; absent: chosen; 0: only what is
+  /// asked for.
+  std::optional<std::uint64_t> eager_bytes = std::nullopt;
+  Retirement retirement = Retirement::kOnce;
+  /// Why these values were chosen, for people. Filled by plan_read().
+  std::string reason;
+};
+
+/// What plan_read() needs to know.
+struct ReadFacts {
+  ByteRange extent;                   ///< of the session, within the file
+  Access access = Access::kBuffered;  ///< what suits this file and extent
+  std::string access_reason;          ///< why
+  std::uint64_t alignment_bytes = 1;  ///< that direct access asks of offsets, lengths and addresses
+  std::uint64_t available_bytes = 0;  ///< memory that the Runtime can still give
+};
+
+/// Completes `wanted`: chooses what it leaves open and checks what it gives. Pure.
+/// Fails with kInvalidArgument, naming field and limit (for example a budget below one splinter),
+/// and with kLimit if the memory available is less than one splinter.
+Result<ReadPlan> plan_read(const ReadFacts& facts, const ReadPlan& wanted = {});
+
+}  // namespace forebay

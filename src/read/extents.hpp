@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// ExtentCursor: walks over the contiguous pieces of one request in the order in which they lie in
+// the file, whether it is a range, a list of ranges or a block of an array. Small and copyable, so
+// that a request can look ahead with a copy; a block of a billion rows is never written out as a
+// list.
+#pragma once
+
+#include <forebay/error.hpp>
+#include <forebay/range.hpp>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace forebay::read {
+
+/// A contiguous piece: `size` bytes at `file_offset` that belong at `user_offset` of the caller's
+/// buffer.
+struct Extent {
+  std::uint64_t file_offset = 0;
+  std::uint64_t size = 0;
+  std::uint64_t user_offset = 0;
+
+  std::uint64_t end() const noexcept { return file_offset + size; }
+  friend bool operator==(const Extent&, const Extent&) = default;
+};
+
+class ExtentCursor {
+ public:
+  static constexpr std::size_t kDimensionsMax = 16;
+
+  /// One range.
+  explicit ExtentCursor(ByteRange range);
+
+  /// Several ranges, in any order; they may touch or overlap. Pieces come sorted by their place in
+  /// the file, and neighbours that also are neighbours in the buffer are merged.
+  static ExtentCursor of_ranges(std::span<const ByteRange> ranges);
+
+  /// A block of an array that begins at `array_offset`. Fails with kInvalidArgument for ranks that
+  /// differ, zero element size, or a block that leaves the array; with kLimit above kDimensionsMax
+  /// dimensions.
+  static Result<ExtentCursor> of_block(const Subarray& block, std::uint64_t array_offset);
+
+  bool done() const noexcept { return current_.size == 0; }
+  /// True for a request of more than one piece: then what lies between the pieces is not wanted.
+  bool scattered() const noexcept { return rows_ > 1 || list_ != nullptr; }
+  /// Only while not done().
+  const Extent& current() const noexcept { return current_; }
+  /// Bytes of the whole request.
+  std::uint64_t total_bytes() const noexcept { return total_bytes_; }
+  /// First and last byte of the whole request.
+  ByteRange bounds() const noexcept { return bounds_; }
+  /// Consumes `bytes` of the current piece, and goes to the next one at its end.
+  void advance(std::uint64_t bytes) noexcept;
+
+ private:
+  struct Dimension {
+    std::uint64_t count = 1;
+    std::uint64_t stride_bytes = 0;
+    std::uint64_t index = 0;
+  };
+
+  ExtentCursor() = default;
+  void next_piece() noexcept;
+  void next_row() noexcept;
+
+  Extent current_;
+  std::uint64_t total_bytes_ = 0;
+  ByteRange bounds_;
+  // A list:
+  std::shared_ptr<const std::vector<Extent>> list_;
+  std::size_t position_ = 0;
+  // A block: an odometer over the outer dimensions, slowest first; one row is one piece.
+  std::array<Dimension, kDimensionsMax> outer_{};
+  std::size_t outer_count_ = 0;
+  std::uint64_t rows_ = 0;
+  std::uint64_t row_ = 0;
+  std::uint64_t row_bytes_ = 0;
+  std::uint64_t block_offset_ = 0;
+};
+
+}  // namespace forebay::read

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an extent of a file is cut into splinters. Pure arithmetic, in one place, so that nobody else
+// rounds.
+#pragma once
+
+#include <forebay/range.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "shm/residency.hpp"
+
+namespace forebay::read {
+
+using shm::ValidBytes;
+
+/// Index of a splinter within its session.
+using SplinterIndex = std::uint32_t;
+
+/// Splinters lie on a grid of the *file*: splinter k covers the bytes from (first + k) *
+/// splinter_bytes on, where `first` is the grid cell that holds the extent's first byte. Only the
+/// bytes inside the extent are ever asked for.
+class Geometry {
+ public:
+  Geometry(ByteRange extent, std::uint64_t splinter_bytes) noexcept
+      : extent_(extent),
+        splinter_bytes_(splinter_bytes),
+        origin_(extent.offset / splinter_bytes * splinter_bytes) {}
+
+  const ByteRange& extent() const noexcept { return extent_; }
+  std::uint64_t splinter_bytes() const noexcept { return splinter_bytes_; }
+
+  SplinterIndex count() const noexcept {
+    if (extent_.empty()) return 0;
+    return static_cast<SplinterIndex>((extent_.end() - 1 - origin_) / splinter_bytes_ + 1);
+  }
+  SplinterIndex index_at(std::uint64_t offset) const noexcept {
+    return static_cast<SplinterIndex>((offset - origin_) / splinter_bytes_);
+  }
+  /// Where a splinter starts in the file; may be before the extent.
+  std::uint64_t start_of(SplinterIndex splinter) const noexcept {
+    return origin_ + std::uint64_t{splinter} * splinter_bytes_;
+  }
+  /// The bytes of `range` that lie in `splinter`, from the splinter's start.
+  ValidBytes part_of(const ByteRange& range, SplinterIndex splinter) const noexcept {
+    const std::uint64_t start = start_of(splinter);
+    const ByteRange shared = intersect(range, {start, splinter_bytes_});
+    if (shared.empty()) return {};
+    return {static_cast<std::uint32_t>(shared.offset - start),
+            static_cast<std::uint32_t>(shared.end() - start)};
+  }
+  /// All bytes of a splinter that belong to the extent.
+  ValidBytes whole(SplinterIndex splinter) const noexcept { return part_of(extent_, splinter); }
+
+  ByteRange range_of(SplinterIndex splinter, ValidBytes part) const noexcept {
+    return {start_of(splinter) + part.first, part.size()};
+  }
+
+ private:
+  ByteRange extent_;
+  std::uint64_t splinter_bytes_;
+  std::uint64_t origin_;
+};
+
+/// The smallest part that holds both; an empty part adds nothing.
+inline ValidBytes hull(const ValidBytes& a, const ValidBytes& b) noexcept {
+  if (a.size() == 0) return b;
+  if (b.size() == 0) return a;
+  return {std::min(a.first, b.first), std::max(a.last, b.last)};
+}
+
+}  // namespace forebay::read

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stream buffer holds one View, one splinter long at most; what lies behind it is asked for
+// early. Reads longer than the rest of the View go past it, straight into the caller's memory.
+#include <forebay/istream.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace forebay {
+
+namespace {
+
+/// How far streams ask ahead, in splinters.
+constexpr std::uint64_t kAheadSplinters = 4;
+
+ByteRange inside(const Session& session, ByteRange range) {
+  return intersect(session.extent(), range);
+}
+
+/// Asks for what follows `position`, once for each splinter of progress.
+void ask_ahead(const Session& session,
+               const ByteRange& range,
+               std::uint64_t position,
+               std::uint64_t& asked_until) {
+  const std::uint64_t unit = session.plan().splinter_bytes;
+  const std::uint64_t horizon = std::min(range.end(), position + kAheadSplinters * unit);
+  const bool moved = asked_until < position || asked_until > horizon + kAheadSplinters * unit;
+  if (moved) asked_until = position;
+  if (horizon < asked_until + unit && horizon != range.end()) return;
+  if (horizon <= asked_until) return;
+  session.prefetch({asked_until, horizon - asked_until});
+  asked_until = horizon;
+}
+
+}  // namespace
+
+SessionBuffer::SessionBuffer(Session session, ByteRange range)
+    : session_(std::move(session)),
+      range_(inside(session_, range)),
+      view_end_(range_.offset),
+      asked_until_(range_.offset) {}
+
+SessionBuffer::~SessionBuffer() = default;
+
+std::uint64_t SessionBuffer::position() const noexcept {
+  return view_end_ - static_cast<std::uint64_t>(egptr() - gptr());
+}
+
+void SessionBuffer::drop_view() {
+  view_.release();
+  setg(nullptr, nullptr, nullptr);
+}
+
+bool SessionBuffer::refill() {
+  const std::uint64_t at = position();
+  drop_view();
+  view_end_ = at;
+  if (at >= range_.end() || error_) return false;
+  const std::uint64_t unit = session_.plan().splinter_bytes;
+  const std::uint64_t end = std::min(range_.end(), (at / unit + 1) * unit);
+  Future<View> piece = session_.view({at, end - at});
+  ask_ahead(session_, range_, end, asked_until_);
+  Result<View> view = piece.wait();
+  if (!view) {
+    error_ = view.error();
+    return false;
+  }
+  view_ = std::move(*view);
+  view_end_ = end;
+  // std::streambuf wants pointers to non-const; nothing writes through them, as no put-back past
+  // the View exists.
+  char* const first = const_cast<char*>(reinterpret_cast<const char*>(view_.bytes().data()));
+  setg(first, first, first + view_.bytes().size());
+  return true;
+}
+
+SessionBuffer::int_type SessionBuffer::underflow() {
+  if (gptr() == egptr() && !refill()) {
+    if (error_) throw std::ios_base::failure(error_->message());
+    return traits_type::eof();
+  }
+  return traits_type::to_int_type(*gptr());
+}
+
+std::streamsize SessionBuffer::xsgetn(char* into, std::streamsize count) {
+  std::streamsize done = 0;
+  while (done < count) {
+    if (gptr() == egptr() && !refill()) {
+      // std::istream turns this into badbit; without it a failure would look like the end of the
+      // file.
+      if (error_) throw std::ios_base::failure(error_->message());
+      break;
+    }
+    const std::streamsize part = std::min<std::streamsize>(count - done, egptr() - gptr());
+    std::memcpy(into + done, gptr(), static_cast<std::size_t>(part));
+    setg(eback(), gptr() + part, egptr());
+    done += part;
+  }
+  return done;
+}
+
+bool SessionBuffer::move_to(std::uint64_t target) {
+  if (target > range_.end() || target < range_.offset) return false;
+  const std::uint64_t view_begin = view_end_ - static_cast<std::uint64_t>(egptr() - eback());
+  if (target >= view_begin && target <= view_end_) {
+    setg(eback(), eback() + (target - view_begin), egptr());
+    return true;
+  }
+  drop_view();
+  view_end_ = target;
+  return true;
+}
+
+SessionBuffer::pos_type SessionBuffer::seekoff(off_type offset,
+                                               std::ios_base::seekdir from,
+                                               std::ios_base::openmode mode) {
+  if ((mode & std::ios_base::in) == 0) return pos_type(off_type(-1));
+  std::uint64_t base = range_.offset;
+  if (from == std::ios_base::cur) base = position();
+  if (from == std::ios_base::end) base = range_.end();
+  const std::uint64_t target =
+      base + static_cast<std::uint64_t>(offset);  // wraps for negative offsets, as meant
+  if (!move_to(target)) return pos_type(off_type(-1));
+  return pos_type(static_cast<off_type>(target - range_.offset));
+}
+
+SessionBuffer::pos_type SessionBuffer::seekpos(pos_type target, std::ios_base::openmode mode) {
+  return seekoff(off_type(target), std::ios_base::beg, mode);
+}
+
+std::streamsize SessionBuffer::showmanyc() { return position() < range_.end() ? 0 : -1; }
+
+istream::istream(Session session) : istream(session, session.extent()) {}
+
+istream::istream(Session session, ByteRange range)
+    : std::istream(nullptr), buffer_(std::move(session), range) {
+  rdbuf(&buffer_);
+}
+
+AsyncStream::AsyncStream(Session session) : AsyncStream(session, session.extent()) {}
+
+AsyncStream::AsyncStream(Session session, ByteRange range)
+    : session_(std::move(session)), range_(inside(session_, range)), asked_until_(range_.offset) {}
+
+Future<ByteCount> AsyncStream::read(std::span<std::byte> into) {
+  const std::uint64_t at = range_.offset + position_;
+  last_count_ = std::min<std::uint64_t>(into.size(), range_.end() - at);
+  eof_ = last_count_ < into.size();
+  position_ += last_count_;
+  Future<ByteCount> read = session_.read(at, into.first(last_count_));
+  return read;
+}
+
+Status AsyncStream::seekg(std::int64_t offset, std::ios_base::seekdir from) {
+  std::uint64_t base = 0;
+  if (from == std::ios_base::cur) base = position_;
+  if (from == std::ios_base::end) base = range_.size;
+  const std::uint64_t target = base + static_cast<std::uint64_t>(offset);
+  if (target > range_.size) {
+    return failure({.kind = ErrorClass::kOutOfRange,
+                    .operation = "seek",
+                    .path = session_.path(),
+                    .cause = "position " + std::to_string(target) + " of a stream of " +
+                             std::to_string(range_.size) + " bytes"});
+  }
+  position_ = target;
+  eof_ = false;
+  return {};
+}
+
+}  // namespace forebay

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers behind the default plan, each with where it comes from. They were measured on local
+// disks; a machine's own calibration may replace them, the rules stay.
+#include <forebay/plan.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+namespace forebay {
+
+namespace {
+
+// 256 KiB x 16 kept a local disk busy where requests of 4 to 16 MiB lost a third; a splinter is one
+// such request.
+constexpr std::uint64_t kSplinterBytes = 256_KiB;
+constexpr std::uint64_t kSplinterBytesMin = 4_KiB;
+constexpr std::uint64_t kSplinterBytesMax = 16_MiB;
+constexpr std::uint32_t kDirectDepth = 16;
+// Copies from the page cache: more than this at once only fight for the cores.
+constexpr std::uint32_t kBufferedDepth = 4;
+// A window that stays in a core's cache made copying from the page cache twice as fast as one of 64
+// MiB.
+constexpr std::uint64_t kBufferedWindowBytes = 2_MiB;
+constexpr std::uint64_t kDirectWindowBytes = 16_MiB;
+// Half of the window is for what was asked for.
+constexpr std::uint64_t kEagerShare = 2;
+// So that the residency table stays below 24 MiB whatever the size of the file.
+constexpr std::uint64_t kSplintersMax = 1ULL << 20U;
+// Fewer splinters than this leave nothing to overlap.
+constexpr std::uint64_t kSplintersMin = 8;
+
+tl::unexpected<Error> bad_plan(ErrorClass kind, std::string cause) {
+  return failure({.kind = kind, .operation = "plan a read session", .cause = std::move(cause)});
+}
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+std::uint64_t choose_splinter(const ReadFacts& facts, std::uint64_t budget) {
+  std::uint64_t splinter = kSplinterBytes;
+  while (splinter > 64_KiB && splinter * kSplintersMin > facts.extent.size)
+    splinter /= 2;
+  while (splinter < kSplinterBytesMax && facts.extent.size / splinter > kSplintersMax)
+    splinter *= 2;
+  while (splinter > kSplinterBytesMin && splinter * kSplintersMin > budget)
+    splinter /= 2;
+  return std::max(splinter, std::bit_ceil(facts.alignment_bytes));
+}
+
+Status check_splinter(const ReadPlan& plan, const ReadFacts& facts) {
+  const std::uint64_t splinter = plan.splinter_bytes;
+  if (!std::has_single_bit(splinter) || splinter < kSplinterBytesMin ||
+      splinter > kSplinterBytesMax) {
+    return bad_plan(ErrorClass::kInvalidArgument, "splinter_bytes is " + std::to_string(splinter) +
+                                                      "; it must be a power of two from " +
+                                                      std::to_string(kSplinterBytesMin) + " to " +
+                                                      std::to_string(kSplinterBytesMax));
+  }
+  if (plan.access == Access::kDirect && splinter % facts.alignment_bytes != 0) {
+    return bad_plan(ErrorClass::kInvalidArgument, "splinter_bytes is " + std::to_string(splinter) +
+                                                      "; direct access to this file asks for a " +
+                                                      "multiple of " +
+                                                      std::to_string(facts.alignment_bytes));
+  }
+  return {};
+}
+
+Status choose_memory(ReadPlan& plan, const ReadFacts& facts, const ReadPlan& wanted) {
+  const std::uint64_t splinter = plan.splinter_bytes;
+  if (wanted.budget_bytes != 0 && wanted.budget_bytes < splinter) {
+    return bad_plan(ErrorClass::kInvalidArgument,
+                    "budget_bytes is " + std::to_string(wanted.budget_bytes) +
+                        ", less than one splinter of " + std::to_string(splinter) +
+                        "; raise it or choose smaller splinters");
+  }
+  if (facts.available_bytes < splinter) {
+    return bad_plan(ErrorClass::kLimit,
+                    std::to_string(facts.available_bytes) +
+                        " bytes are left of the Runtime's budget, less than one " + "splinter of " +
+                        std::to_string(splinter) +
+                        "; close other sessions or raise RuntimeOptions::budget_bytes");
+  }
+  const std::uint64_t needed = std::max(splinter, round_up(facts.extent.size, splinter) + splinter);
+  const std::uint64_t window =
+      plan.access == Access::kDirect ? kDirectWindowBytes : kBufferedWindowBytes;
+  plan.budget_bytes =
+      std::min({plan.budget_bytes, facts.available_bytes, needed}) / splinter * splinter;
+  if (plan.window_bytes == 0) plan.window_bytes = std::max(window, kSplintersMin * splinter);
+  plan.window_bytes =
+      std::clamp(plan.window_bytes / splinter * splinter, splinter, plan.budget_bytes);
+  return {};
+}
+
+void choose_requests(ReadPlan& plan, const ReadFacts& facts) {
+  if (plan.request_bytes == 0) plan.request_bytes = kSplinterBytes;
+  const std::uint64_t smallest = std::max(kSplinterBytesMin, std::bit_ceil(facts.alignment_bytes));
+  plan.request_bytes = std::clamp(std::bit_floor(plan.request_bytes),
+                                  std::min(smallest, plan.splinter_bytes), plan.splinter_bytes);
+  if (plan.queue_depth == 0)
+    plan.queue_depth = plan.access == Access::kDirect ? kDirectDepth : kBufferedDepth;
+  if (!plan.eager_bytes) plan.eager_bytes = plan.window_bytes / kEagerShare;
+  *plan.eager_bytes = std::min(*plan.eager_bytes, plan.budget_bytes);
+}
+
+}  // namespace
+
+Result<ReadPlan> plan_read(const ReadFacts& facts, const ReadPlan& wanted) {
+  ReadPlan plan = wanted;
+  plan.access = wanted.access.value_or(facts.access);
+  plan.reason = wanted.access ? "access as given" : facts.access_reason;
+  if (plan.budget_bytes == 0) plan.budget_bytes = facts.available_bytes;
+  if (plan.splinter_bytes == 0) plan.splinter_bytes = choose_splinter(facts, plan.budget_bytes);
+  if (auto checked = check_splinter(plan, facts); !checked)
+    return tl::unexpected<Error>(checked.error());
+  if (auto chosen = choose_memory(plan, facts, wanted); !chosen)
+    return tl::unexpected<Error>(chosen.error());
+  choose_requests(plan, facts);
+  return plan;
+}
+
+}  // namespace forebay

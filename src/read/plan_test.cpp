@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <forebay/plan.hpp>
+
+#include <bit>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace forebay {
+namespace {
+
+ReadFacts facts(std::uint64_t size, Access access) {
+  return {.extent = {0, size},
+          .access = access,
+          .access_reason = "test",
+          .alignment_bytes = 4096,
+          .available_bytes = 64_MiB};
+}
+
+TEST(ReadPlan, warm_file_gets_a_window_that_fits_a_core_cache) {
+  const auto plan = plan_read(facts(1_GiB, Access::kBuffered));
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->window_bytes, 2_MiB);
+  EXPECT_EQ(plan->budget_bytes, 64_MiB);
+  EXPECT_EQ(plan->splinter_bytes, 256_KiB);
+}
+
+TEST(ReadPlan, cold_file_keeps_the_device_busy) {
+  const auto plan = plan_read(facts(1_GiB, Access::kDirect));
+  ASSERT_TRUE(plan);
+  EXPECT_GE(plan->queue_depth * plan->request_bytes, 4_MiB);
+  EXPECT_GE(*plan->eager_bytes, plan->queue_depth * plan->request_bytes);
+}
+
+TEST(ReadPlan, small_file_takes_little_memory) {
+  const auto plan = plan_read(facts(1000, Access::kBuffered));
+  ASSERT_TRUE(plan);
+  EXPECT_LE(plan->budget_bytes, 128_KiB);
+}
+
+TEST(ReadPlan, huge_file_keeps_the_table_small) {
+  const auto plan = plan_read(facts(1ULL << 42U, Access::kDirect));
+  ASSERT_TRUE(plan);
+  EXPECT_LE((1ULL << 42U) / plan->splinter_bytes, 1ULL << 20U);
+}
+
+TEST(ReadPlan, budget_below_one_splinter_is_refused_with_both_numbers) {
+  const auto plan =
+      plan_read(facts(1_GiB, Access::kBuffered), {.splinter_bytes = 1_MiB, .budget_bytes = 4096});
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().kind(), ErrorClass::kInvalidArgument);
+  EXPECT_NE(plan.error().message().find("4096"), std::string::npos);
+  EXPECT_NE(plan.error().message().find("1048576"), std::string::npos);
+}
+
+TEST(ReadPlan, small_budget_makes_small_splinters) {
+  const auto plan = plan_read(facts(1_GiB, Access::kBuffered), {.budget_bytes = 64_KiB});
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_LE(plan->splinter_bytes * 4, plan->budget_bytes);
+}
+
+TEST(ReadPlan, budget_in_use_is_a_limit) {
+  ReadFacts all_used = facts(1_GiB, Access::kBuffered);
+  all_used.available_bytes = 1000;
+  const auto plan = plan_read(all_used);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().kind(), ErrorClass::kLimit);
+}
+
+TEST(ReadPlan, splinter_must_be_a_power_of_two_in_range) {
+  for (const std::uint64_t bad : {1000ULL, 2048ULL, 3ULL << 20U, 1ULL << 30U}) {
+    const auto plan = plan_read(facts(1_GiB, Access::kBuffered), {.splinter_bytes = bad});
+    ASSERT_FALSE(plan) << bad;
+    EXPECT_EQ(plan.error().kind(), ErrorClass::kInvalidArgument);
+  }
+}
+
+TEST(ReadPlan, whatever_is_wished_for_the_plan_holds_together) {
+  std::mt19937_64 random(7);
+  const auto pick = [&](std::initializer_list<std::uint64_t> values) {
+    return values.begin()[random() % values.size()];
+  };
+  for (int round = 0; round < 20'000; ++round) {
+    ReadFacts about;
+    about.extent = {random() % 5000, random() >> (random() % 60)};
+    about.access = random() % 2 == 0 ? Access::kBuffered : Access::kDirect;
+    about.alignment_bytes = pick({1, 512, 4096, 65536});
+    about.available_bytes = pick({0, 5000, 300'000, 64_MiB, 4_GiB});
+    ReadPlan wish;
+    wish.splinter_bytes = pick({0, 0, 4096, 65536, 1_MiB, 12345});
+    wish.budget_bytes = pick({0, 0, 1, 70'000, 8_MiB});
+    wish.window_bytes = pick({0, 0, 1, 1_MiB, 1_GiB});
+    wish.request_bytes = pick({0, 0, 512, 100'000, 1_GiB});
+    const auto plan = plan_read(about, wish);
+    if (!plan) continue;
+    ASSERT_TRUE(std::has_single_bit(plan->splinter_bytes));
+    ASSERT_EQ(plan->budget_bytes % plan->splinter_bytes, 0U);
+    ASSERT_EQ(plan->window_bytes % plan->splinter_bytes, 0U);
+    ASSERT_GE(plan->window_bytes, plan->splinter_bytes);
+    ASSERT_LE(plan->window_bytes, plan->budget_bytes);
+    ASSERT_LE(plan->budget_bytes, about.available_bytes);
+    ASSERT_GE(plan->request_bytes, 1U);
+    ASSERT_LE(plan->request_bytes, plan->splinter_bytes);
+    ASSERT_GE(plan->queue_depth, 1U);
+  }
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "read/requests.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace forebay::read {
+
+namespace {
+
+/// After so many fruitless polls an owner counts as blocked: it may be spinning on this request
+/// alone.
+constexpr std::uint32_t kPollsUntilBlocked = 64;
+
+Urgency urgency_after(std::uint32_t fruitless) {
+  if (fruitless == 0) return Urgency::kAsked;
+  return fruitless < kPollsUntilBlocked ? Urgency::kAwaited : Urgency::kBlocked;
+}
+
+}  // namespace
+
+Result<Presence> SplinterWait::ask(SplinterIndex splinter, ValidBytes part, Precision precision) {
+  splinter_ = splinter;
+  part_ = part;
+  precision_ = precision;
+  const Urgency urgency = urgency_after(fruitless_);
+  fruitless_ = std::min(fruitless_ + 1, kPollsUntilBlocked);
+  return core_->want(splinter, part, urgency, precision);
+}
+
+bool SplinterWait::arm(detail::Waiter& waiter) {
+  return copy_ ? copy_->arm(waiter) : core_->arm(splinter_, part_, waiter);
+}
+
+void SplinterWait::disarm(detail::Waiter& waiter) noexcept {
+  if (copy_) copy_->disarm(waiter);
+  core_->disarm(splinter_, waiter);
+}
+
+ErrorDetails SplinterWait::describe(std::uint64_t offset) const {
+  return {.operation = "read", .path = core_->path(), .offset_bytes = offset};
+}
+
+GatherRead::GatherRead(std::shared_ptr<SessionCore> core,
+                       const ExtentCursor& cursor,
+                       std::span<std::byte> into)
+    : wait_(std::move(core)), take_(cursor), ask_(cursor), into_(into) {}
+
+ErrorDetails GatherRead::describe() const {
+  return wait_.describe(take_.done() ? take_.bounds().offset : take_.current().file_offset);
+}
+
+Result<ByteCount> GatherRead::take() {
+  if (error_) return tl::unexpected<Error>(*error_);
+  return take_.total_bytes();
+}
+
+bool GatherRead::advance() {
+  while (!finished()) {
+    const bool further = wait_.copy() != nullptr ? take_copy() : take_splinter();
+    if (!further) return false;
+  }
+  return true;
+}
+
+bool GatherRead::take_splinter() {
+  SessionCore& core = wait_.core();
+  const Geometry& geometry = core.geometry();
+  const Extent piece = take_.current();
+  const SplinterIndex splinter = geometry.index_at(piece.file_offset);
+  const ValidBytes part = geometry.part_of({piece.file_offset, piece.size}, splinter);
+  if (core.pin(splinter, part)) {
+    const ByteRange held = geometry.range_of(splinter, core.valid(splinter));
+    const std::byte* const bytes =
+        core.address(splinter) + (held.offset - geometry.start_of(splinter));
+    const std::uint64_t reached = copy_pieces(held, geometry.start_of(splinter + 1), bytes);
+    // What lies between the pieces counts as served: this request will not come back for it.
+    core.unpin(splinter, static_cast<std::uint32_t>(reached - piece.file_offset));
+    wait_.progressed();
+    return true;
+  }
+  ask_ahead();
+  ExtentCursor ahead = take_;
+  const ValidBytes needed = hull_ahead(ahead, splinter);
+  const auto presence = wait_.ask(splinter, needed, precision());
+  if (!presence) {
+    error_ = presence.error();
+    return true;
+  }
+  if (*presence == Presence::kStarved) wait_.read_privately(geometry.range_of(splinter, needed));
+  return *presence != Presence::kComing;
+}
+
+bool GatherRead::take_copy() {
+  const PrivateRead& copy = *wait_.copy();
+  if (!copy.finished()) return false;
+  if (copy.error()) {
+    error_ = copy.error();
+  } else {
+    copy_pieces(copy.range(), copy.range().end(), copy.bytes());
+  }
+  wait_.drop_copy();
+  return true;
+}
+
+std::uint64_t GatherRead::copy_pieces(const ByteRange& held,
+                                      std::uint64_t limit,
+                                      const std::byte* bytes) {
+  std::uint64_t reached = take_.current().file_offset;
+  std::uint64_t copied = 0;
+  while (!take_.done()) {
+    const Extent& piece = take_.current();
+    const std::uint64_t end = std::min(piece.end(), limit);
+    if (piece.file_offset < held.offset || piece.file_offset >= limit || end > held.end()) break;
+    const std::uint64_t size = end - piece.file_offset;
+    std::memcpy(into_.data() + piece.user_offset, bytes + (piece.file_offset - held.offset), size);
+    copied += size;
+    reached = std::max(reached, end);
+    take_.advance(size);
+  }
+  wait_.core().count_served(copied);
+  return reached;
+}
+
+ValidBytes GatherRead::hull_ahead(ExtentCursor& cursor, SplinterIndex splinter) const {
+  const Geometry& geometry = wait_.core().geometry();
+  ValidBytes all_parts;
+  while (!cursor.done() && geometry.index_at(cursor.current().file_offset) == splinter) {
+    const Extent& piece = cursor.current();
+    const ValidBytes part = geometry.part_of({piece.file_offset, piece.size}, splinter);
+    all_parts = hull(all_parts, part);
+    cursor.advance(part.size());
+  }
+  return all_parts;
+}
+
+void GatherRead::ask_ahead() {
+  SessionCore& core = wait_.core();
+  const Geometry& geometry = core.geometry();
+  const SplinterIndex limit =
+      geometry.index_at(take_.current().file_offset) + core.ahead_splinters();
+  while (!ask_.done()) {
+    const SplinterIndex splinter = geometry.index_at(ask_.current().file_offset);
+    if (splinter > limit) return;
+    const ValidBytes part = hull_ahead(ask_, splinter);
+    core.hint(splinter, part, Urgency::kAsked, precision());
+  }
+}
+
+ViewRequest::ViewRequest(std::shared_ptr<SessionCore> core, ByteRange range)
+    : wait_(std::move(core)),
+      range_(range),
+      first_(wait_.core().geometry().index_at(range.offset)),
+      last_(wait_.core().geometry().index_at(range.end() - 1)),
+      next_(first_) {}
+
+bool ViewRequest::advance() {
+  SessionCore& core = wait_.core();
+  while (!finished_ && wait_.copy() == nullptr && next_ <= last_) {
+    if (core.pin(next_, part(next_))) {
+      ++next_;
+      wait_.progressed();
+      continue;
+    }
+    ask_all();
+    const auto presence = wait_.ask(next_, part(next_), Precision::kWhole);
+    if (!presence) return settle(presence.error());
+    if (*presence == Presence::kComing) return false;
+    if (*presence == Presence::kStarved) {
+      unpin_all();
+      wait_.read_privately(range_);
+    }
+  }
+  if (finished_) return true;
+  if (wait_.copy() == nullptr) return settle(std::nullopt);
+  if (!wait_.copy()->finished()) return false;
+  return settle(wait_.copy()->error());
+}
+
+void ViewRequest::ask_all() {
+  if (std::exchange(asked_, true)) return;
+  for (SplinterIndex splinter = next_; splinter <= last_; ++splinter) {
+    wait_.core().hint(splinter, part(splinter), Urgency::kAsked, Precision::kWhole);
+  }
+}
+
+bool ViewRequest::settle(std::optional<Error> error) {
+  if (error) unpin_all();
+  error_ = std::move(error);
+  finished_ = true;
+  return true;
+}
+
+void ViewRequest::unpin_all() noexcept {
+  while (next_ > first_)
+    wait_.core().unpin(--next_, 0);
+}
+
+Result<View> ViewRequest::take() {
+  if (error_) return tl::unexpected<Error>(*error_);
+  SessionCore& core = wait_.core();
+  core.count_served(range_.size);
+  if (PrivateRead* const copy = wait_.copy()) {
+    const std::byte* const bytes = copy->bytes();
+    return HandleAccess::of_copy(range_, copy->release(), bytes);
+  }
+  const std::uint64_t lead = range_.offset - core.geometry().start_of(first_);
+  if (const std::byte* const run = core.run_address(first_, last_)) {
+    next_ = first_;  // the View has the pins now
+    return HandleAccess::of_window(wait_.core_pointer(), range_, run + lead);
+  }
+  // Its splinters lie apart in the window: contiguous all the same, at the price of a copy.
+  auto memory = std::make_unique_for_overwrite<std::byte[]>(range_.size);
+  for (SplinterIndex splinter = first_; splinter <= last_; ++splinter) {
+    const ValidBytes held = part(splinter);
+    const std::uint64_t place = core.geometry().start_of(splinter) + held.first - range_.offset;
+    std::memcpy(memory.get() + place, core.address(splinter) + held.first, held.size());
+  }
+  next_ = first_;
+  HandleAccess::release(core, range_);
+  core.count_copied(range_.size);
+  const std::byte* const bytes = memory.get();
+  return HandleAccess::of_copy(range_, std::move(memory), bytes);
+}
+
+View HandleAccess::of_window(const std::shared_ptr<SessionCore>& core,
+                             ByteRange range,
+                             const std::byte* bytes) {
+  View view;
+  view.bytes_ = {bytes, range.size};
+  view.offset_ = range.offset;
+  view.core_ = core;
+  return view;
+}
+
+View HandleAccess::of_copy(ByteRange range,
+                           std::unique_ptr<std::byte[]> memory,
+                           const std::byte* bytes) {
+  View view;
+  view.bytes_ = {bytes, range.size};
+  view.offset_ = range.offset;
+  view.copy_ = std::move(memory);
+  return view;
+}
+
+void HandleAccess::release(SessionCore& core, ByteRange range) noexcept {
+  const Geometry& geometry = core.geometry();
+  SplinterIndex splinter = geometry.index_at(range.offset);
+  const SplinterIndex last = geometry.index_at(range.end() - 1);
+  for (; splinter <= last; ++splinter)
+    core.unpin(splinter, geometry.part_of(range, splinter).size());
+}
+
+}  // namespace forebay::read

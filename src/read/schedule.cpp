@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+// The policy in short: what a blocked thread needs comes first, then what somebody waits for, what
+// is asked for, hints, and last eager reading. Memory is taken from splinters that were handed out
+// whole; only somebody who waits may make the window grow or push out what others have not taken
+// yet, and eager reading never pushes out anything.
+#include "read/schedule.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+
+namespace forebay::read {
+
+namespace {
+
+using shm::Residency;
+
+/// How many splinters must have been pushed out mostly unused before whole splinters are no longer
+/// read for parts.
+constexpr std::uint32_t kWasteLimit = 8;
+constexpr std::uint32_t kWasteMemory = 16;
+
+constexpr std::uint32_t align_down(std::uint32_t value, std::uint32_t alignment) {
+  return value / alignment * alignment;
+}
+
+}  // namespace
+
+Schedule::Schedule(const Geometry& geometry, std::span<shm::Splinter> table, const Limits& limits)
+    : geometry_(geometry), table_(table), limits_(limits), eager_limit_(limits.eager_first) {
+  FOREBAY_ASSERT(limits.slots > 0);
+  FOREBAY_ASSERT(limits.slots <= limits.slots_max);
+  FOREBAY_ASSERT(limits.loads_max > 0);
+  slots_.resize(limits.slots);
+  standing_.resize(limits.slots);
+}
+
+void Schedule::want(SplinterIndex splinter, ValidBytes part, Urgency urgency, Precision precision) {
+  shm::Splinter& entry = table_[splinter];
+  const bool wasteful = waste_ >= kWasteLimit;
+  if (precision == Precision::kWhole && !wasteful) part = geometry_.whole(splinter);
+  const auto [found, is_new] = wants_.try_emplace(splinter, Want{part, urgency});
+  if (is_new) {
+    if (entry.load().residency() == Residency::kAbsent) entry.set_residency(Residency::kWanted);
+    enqueue(splinter, urgency);
+    return;
+  }
+  found->second.part = hull(found->second.part, part);
+  if (urgency <= found->second.urgency) return;
+  found->second.urgency = urgency;
+  enqueue(splinter, urgency);
+}
+
+void Schedule::enqueue(SplinterIndex splinter, Urgency urgency) {
+  queues_.at(static_cast<std::size_t>(urgency)).push_back(splinter);
+}
+
+Schedule::Verdict Schedule::next(Load& load) {
+  needs_slot_ = false;
+  if (loads_under_way_ >= limits_.loads_max) return Verdict::kRest;
+  survey();
+  const Verdict verdict = next_wanted(load);
+  if (verdict != Verdict::kRest || needs_slot_) return verdict;
+  return next_eager(load);
+}
+
+Schedule::Verdict Schedule::next_for(SplinterIndex splinter, Load& load) {
+  const auto found = wants_.find(splinter);
+  if (found == wants_.end()) return Verdict::kRest;
+  if (under_way(splinter)) return Verdict::kRest;
+  survey();
+  return place(splinter, found->second.urgency, load);
+}
+
+Schedule::Verdict Schedule::next_wanted(Load& load) {
+  for (std::size_t urgency = kUrgencies; urgency-- > 0;) {
+    const SplinterIndex splinter = first_wanted(static_cast<Urgency>(urgency));
+    if (splinter == kNobody) continue;
+    const Verdict verdict = place(splinter, static_cast<Urgency>(urgency), load);
+    if (verdict != Verdict::kRest) return verdict;
+    needs_slot_ = needs_slot_ || static_cast<Urgency>(urgency) > Urgency::kHint;
+  }
+  return Verdict::kRest;
+}
+
+SplinterIndex Schedule::first_wanted(Urgency urgency) {
+  auto& queue = queues_.at(static_cast<std::size_t>(urgency));
+  while (!queue.empty()) {
+    const SplinterIndex splinter = queue.front();
+    const auto found = wants_.find(splinter);
+    const bool stale = found == wants_.end() || found->second.urgency != urgency;
+    // What is loading is looked at again when it has arrived.
+    if (!stale && !under_way(splinter)) return splinter;
+    queue.pop_front();
+  }
+  return kNobody;
+}
+
+bool Schedule::under_way(SplinterIndex splinter) const {
+  const shm::Splinter& entry = table_[splinter];
+  const Residency residency = entry.load().residency();
+  return residency == Residency::kLoading ||
+         (residency == Residency::kReady && slots_[entry.slot()].busy);
+}
+
+Schedule::Standing Schedule::survey_slot(Slot& slot) {
+  if (slot.busy) return Standing::kBusy;
+  if (slot.splinter == kNobody) return Standing::kFree;
+  shm::Splinter& entry = table_[slot.splinter];
+  const shm::Splinter::Word word = entry.load();
+  if (word.served_bytes() != slot.served_seen) {
+    slot.served_seen = word.served_bytes();
+    slot.used = true;
+    slot.used_at = clock_;
+    if (slot.eager) eager_limit_ = std::min(eager_limit_ * 2, limits_.eager_max);
+    slot.eager = false;
+  }
+  if (word.pins() > 0) return Standing::kHeld;
+  const bool once = limits_.retirement == Retirement::kOnce;
+  if (once && word.served_bytes() >= retires_at(entry)) return Standing::kRetired;
+  if (slot.used) return Standing::kPartial;
+  if (slot.eager) return Standing::kUnasked;
+  return slot.awaited ? Standing::kAwaitedUntaken : Standing::kUntaken;
+}
+
+void Schedule::survey() {
+  ++clock_;
+  counts_ = {};
+  eager_outstanding_ = 0;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    standing_[i] = survey_slot(slots_[i]);
+    ++counts_.at(static_cast<std::size_t>(standing_[i]));
+    if (slots_[i].eager) ++eager_outstanding_;
+    // In a cache "handed out" is about the last survey only; the counter must not run full.
+    if (limits_.retirement == Retirement::kCache && standing_[i] == Standing::kPartial) {
+      table_[slots_[i].splinter].forget_served();
+      slots_[i].served_seen = 0;
+    }
+  }
+}
+
+Schedule::Verdict Schedule::place(SplinterIndex splinter, Urgency urgency, Load& load) {
+  const Want& want = wants_.at(splinter);
+  if (table_[splinter].load().residency() == Residency::kReady)
+    return extend(splinter, want.part, load);
+  while (const auto slot = slot_for(splinter, urgency)) {
+    if (vacate(*slot)) {
+      start(splinter, *slot, want.part, load);
+      return Verdict::kLoad;
+    }
+    mark(*slot, Standing::kHeld);  // somebody pinned it since the survey
+  }
+  load.splinter = splinter;
+  return without_slot(urgency);
+}
+
+std::optional<std::uint32_t> Schedule::slot_for(SplinterIndex splinter, Urgency urgency) const {
+  const auto vacant = vacant_slot(splinter);
+  return vacant ? vacant : victim(urgency);
+}
+
+void Schedule::mark(std::uint32_t slot, Standing standing) {
+  --counts_.at(static_cast<std::size_t>(standing_[slot]));
+  standing_[slot] = standing;
+  ++counts_.at(static_cast<std::size_t>(standing));
+}
+
+Schedule::Verdict Schedule::extend(SplinterIndex splinter, ValidBytes part, Load& load) {
+  shm::Splinter& entry = table_[splinter];
+  const ValidBytes valid = entry.valid();
+  const ValidBytes wanted = aligned(part);
+  const std::uint32_t slot = entry.slot();
+  if (wanted.first >= valid.first && wanted.last <= valid.last) {
+    wants_.erase(splinter);
+    return Verdict::kRest;
+  }
+  judge_waste(false);  // one part led to the next: whole splinters may have been right after all
+  const bool to_the_left = wanted.first < valid.first;
+  load = {.splinter = splinter,
+          .slot = slot,
+          .bytes = to_the_left ? ValidBytes{wanted.first, valid.first}
+                               : ValidBytes{valid.last, wanted.last},
+          .extends = true,
+          .generation = entry.load().generation()};
+  slots_[slot].busy = true;
+  ++loads_under_way_;
+  return Verdict::kLoad;
+}
+
+Schedule::Verdict Schedule::next_eager(Load& load) {
+  if (eager_outstanding_ >= eager_limit_) return Verdict::kRest;
+  const SplinterIndex count = geometry_.count();
+  while (eager_next_ < count && table_[eager_next_].load().residency() != Residency::kAbsent)
+    ++eager_next_;
+  if (eager_next_ >= count) return Verdict::kRest;
+  const std::optional<std::uint32_t> slot = vacant_slot(eager_next_);
+  if (!slot || !vacate(*slot)) return Verdict::kRest;
+  start(eager_next_, *slot, geometry_.whole(eager_next_), load);
+  slots_[*slot].eager = true;
+  ++eager_next_;
+  return Verdict::kLoad;
+}
+
+std::optional<std::uint32_t> Schedule::vacant_slot(SplinterIndex splinter) const {
+  if (count(Standing::kFree) + count(Standing::kRetired) == 0) return std::nullopt;
+  const auto neighbour = neighbour_slot(splinter);
+  return neighbour ? neighbour : roomiest_slot();
+}
+
+std::optional<std::uint32_t> Schedule::neighbour_slot(SplinterIndex splinter) const {
+  const auto in_window = [&](SplinterIndex index) {
+    return slots_[table_[index].slot()].splinter == index &&
+           table_[index].load().residency() >= Residency::kLoading;
+  };
+  const auto ring = static_cast<std::uint32_t>(slots_.size());
+  if (splinter > 0 && in_window(splinter - 1)) {
+    const std::uint32_t after = (table_[splinter - 1].slot() + 1) % ring;
+    if (vacant(after)) return after;
+  }
+  if (splinter + 1 < geometry_.count() && in_window(splinter + 1)) {
+    const std::uint32_t before = (table_[splinter + 1].slot() + ring - 1) % ring;
+    if (vacant(before)) return before;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> Schedule::roomiest_slot() const {
+  const std::size_t ring = slots_.size();
+  std::size_t best_start = 0;
+  std::size_t best_length = 0;
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < 2 * ring && best_length < ring; ++i) {
+    length = vacant(static_cast<std::uint32_t>(i % ring)) ? length + 1 : 0;
+    if (length <= best_length) continue;
+    best_length = length;
+    best_start = i + 1 - length;
+  }
+  if (best_length == 0) return std::nullopt;
+  // In the middle of the gap, so that the stream before it can go on without a break, and so can
+  // this one.
+  const std::size_t lead = best_length == ring ? 0 : best_length / 2;
+  return static_cast<std::uint32_t>((best_start + lead) % ring);
+}
+
+std::optional<std::uint32_t> Schedule::oldest(Standing standing) const {
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+    if (standing_[i] == standing && (!found || slots_[i].used_at < slots_[*found].used_at))
+      found = i;
+  }
+  return found;
+}
+
+std::optional<std::uint32_t> Schedule::newest(Standing standing) const {
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+    if (standing_[i] == standing && (!found || slots_[i].used_at >= slots_[*found].used_at))
+      found = i;
+  }
+  return found;
+}
+
+std::optional<std::uint32_t> Schedule::victim(Urgency urgency) const {
+  if (urgency == Urgency::kHint) return std::nullopt;
+  // What was read ahead last is wanted last.
+  if (const auto unasked = newest(Standing::kUnasked)) return unasked;
+  if (growth_helps(urgency)) return std::nullopt;
+  if (const auto partial = oldest(Standing::kPartial)) return partial;
+  if (urgency >= Urgency::kAwaited && count(Standing::kBusy) == 0) {
+    if (const auto untaken = oldest(Standing::kUntaken)) return untaken;
+  }
+  if (urgency == Urgency::kBlocked && count(Standing::kBusy) == 0)
+    return oldest(Standing::kAwaitedUntaken);
+  return std::nullopt;
+}
+
+bool Schedule::growth_helps(Urgency urgency) const {
+  if (urgency < Urgency::kAwaited || growth_refused_ || slots_.size() >= limits_.slots_max)
+    return false;
+  // What is arriving, and what its owner is about to take, will make room without more memory.
+  if (count(Standing::kBusy) > 0) return false;
+  return urgency == Urgency::kBlocked || count(Standing::kAwaitedUntaken) == 0;
+}
+
+Schedule::Verdict Schedule::without_slot(Urgency urgency) const {
+  if (growth_helps(urgency)) return Verdict::kGrow;
+  const bool all_held = count(Standing::kHeld) == slots_.size();
+  return all_held && urgency >= Urgency::kAwaited ? Verdict::kStarved : Verdict::kRest;
+}
+
+void Schedule::judge_waste(bool wasted) {
+  if (wasted) {
+    waste_ = std::min(waste_ + 1, kWasteMemory);
+  } else if (waste_ > 0) {
+    --waste_;
+  }
+}
+
+bool Schedule::vacate(std::uint32_t slot) {
+  Slot& taken = slots_[slot];
+  if (taken.splinter == kNobody) return true;
+  const bool asked = !taken.eager;
+  const bool mostly_unused = standing_[slot] != Standing::kRetired &&
+                             taken.served_seen < table_[taken.splinter].valid().size() / 2;
+  if (!table_[taken.splinter].try_evict()) return false;
+  if (asked && taken.whole && taken.used) judge_waste(mostly_unused);
+  const SplinterIndex evicted = taken.splinter;
+  taken = Slot{};
+  // Somebody asked for more of it while it was here: the request goes on from the start.
+  if (wants_.contains(evicted)) table_[evicted].set_residency(Residency::kWanted);
+  return true;
+}
+
+ValidBytes Schedule::aligned(ValidBytes part) const {
+  const std::uint32_t alignment = limits_.alignment_bytes;
+  const auto size = static_cast<std::uint32_t>(geometry_.splinter_bytes());
+  const std::uint32_t last = align_down(part.last + alignment - 1, alignment);
+  return {align_down(part.first, alignment), std::min(last, size)};
+}
+
+void Schedule::start(SplinterIndex splinter, std::uint32_t slot, ValidBytes part, Load& load) {
+  shm::Splinter& entry = table_[splinter];
+  slots_[slot] = Slot{};
+  slots_[slot].splinter = splinter;
+  slots_[slot].busy = true;
+  slots_[slot].whole = part == geometry_.whole(splinter);
+  slots_[slot].used_at = clock_;
+  mark(slot, Standing::kBusy);
+  entry.set_slot(slot);
+  entry.set_valid({});
+  entry.set_residency(Residency::kLoading);
+  load = {.splinter = splinter,
+          .slot = slot,
+          .bytes = aligned(part),
+          .extends = false,
+          .generation = entry.load().generation()};
+  if (load.generation > 0) ++rereads_;
+  ++loads_under_way_;
+}
+
+void Schedule::grown(std::uint32_t slots) {
+  growth_refused_ = slots <= slots_.size();
+  if (growth_refused_) return;
+  slots_.resize(slots);
+  standing_.resize(slots);
+}
+
+bool Schedule::loaded(const Load& load, std::uint32_t got_bytes, bool awaited) {
+  shm::Splinter& entry = table_[load.splinter];
+  Slot& slot = slots_[load.slot];
+  const std::uint32_t reached = load.bytes.first + got_bytes;
+  const std::uint32_t promised = std::min(load.bytes.last, geometry_.whole(load.splinter).last);
+  const bool complete = reached >= promised;
+  ValidBytes valid = {load.bytes.first, reached};
+  if (load.extends) {
+    const ValidBytes before = entry.valid();
+    const bool left = load.bytes.last == before.first;
+    if (left) valid = complete ? ValidBytes{load.bytes.first, before.last} : before;
+    if (!left) valid = {before.first, reached};
+  }
+  entry.set_valid(valid);
+  if (!load.extends) entry.set_residency(Residency::kReady);
+  slot.busy = false;
+  slot.awaited = slot.awaited || awaited;
+  --loads_under_way_;
+
+  const auto found = wants_.find(load.splinter);
+  if (found == wants_.end()) return complete;
+  slot.eager = false;
+  if (!complete || valid.covers(found->second.part)) {
+    wants_.erase(found);
+  } else {
+    enqueue(load.splinter, found->second.urgency);
+  }
+  return complete;
+}
+
+void Schedule::failed(const Load& load) {
+  Slot& slot = slots_[load.slot];
+  slot.busy = false;
+  --loads_under_way_;
+  wants_.erase(load.splinter);
+  if (load.extends) return;
+  table_[load.splinter].set_residency(Residency::kAbsent);
+  slot = Slot{};
+}
+
+void Schedule::forget(SplinterIndex splinter) {
+  shm::Splinter& entry = table_[splinter];
+  if (entry.load().residency() == Residency::kWanted) entry.set_residency(Residency::kAbsent);
+  wants_.erase(splinter);
+}
+
+void Schedule::clear() {
+  while (!wants_.empty())
+    forget(wants_.begin()->first);
+  for (auto& queue : queues_)
+    queue.clear();
+  eager_next_ = geometry_.count();
+}
+
+}  // namespace forebay::read

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedule: which splinter is read next, and into which slot of the window. All of a session's
+// policy is here (demand before eager reading, retirement, who may push whom out, when the window
+// grows) and nothing else is: no files, no threads, no memory but the residency table. The
+// session's lock is held for every call.
+#pragma once
+
+#include <forebay/plan.hpp>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "read/geometry.hpp"
+#include "shm/residency.hpp"
+
+namespace forebay::read {
+
+/// How much somebody needs a splinter; it decides what may be pushed out for it.
+enum class Urgency : std::uint8_t {
+  kHint,     ///< will probably be wanted soon
+  kAsked,    ///< a request exists; nobody waits for it right now
+  kAwaited,  ///< a coroutine, a continuation or a foreign loop waits
+  kBlocked,  ///< a thread does nothing else
+};
+
+/// Whether a request wants just its own bytes of a splinter, or takes it for part of a longer run.
+enum class Precision : std::uint8_t { kWhole, kExact };
+
+/// One transfer from storage into a slot.
+struct Load {
+  SplinterIndex splinter = 0;
+  std::uint32_t slot = 0;
+  ValidBytes bytes;      ///< what to read, aligned; relative to the splinter
+  bool extends = false;  ///< the splinter is ready already; this adds bytes to it
+  std::uint32_t generation = 0;
+};
+
+class Schedule {
+ public:
+  struct Limits {
+    std::uint32_t slots = 0;  ///< to begin with
+    std::uint32_t slots_max = 0;
+    std::uint32_t loads_max = 1;    ///< under way at once
+    std::uint32_t eager_first = 0;  ///< splinters read ahead unasked to begin with
+    std::uint32_t eager_max = 0;
+    std::uint32_t alignment_bytes = 4096;
+    Retirement retirement = Retirement::kOnce;
+  };
+
+  enum class Verdict : std::uint8_t {
+    kLoad,  ///< do the load, then call loaded() or failed()
+    kGrow,  ///< the window should grow: call grown() with its new size, or its old one if it cannot
+    kStarved,  ///< all memory is held by views and `load.splinter` is waited for: its requests need
+               ///< private copies
+    kRest,     ///< nothing to do until something changes
+  };
+
+  /// `table` has geometry.count() entries and outlives the schedule.
+  Schedule(const Geometry& geometry, std::span<shm::Splinter> table, const Limits& limits);
+
+  /// Asks for bytes of a splinter that are not in the window. Merges with what is asked for
+  /// already.
+  void want(SplinterIndex splinter, ValidBytes part, Urgency urgency, Precision precision);
+
+  /// What to do next.
+  Verdict next(Load& load);
+  /// The same for one wanted splinter, out of turn, for a thread that would do it itself.
+  Verdict next_for(SplinterIndex splinter, Load& load);
+
+  /// The window has `slots` slots now.
+  void grown(std::uint32_t slots);
+
+  /// The bytes of `load` from its beginning up to `got_bytes` are in the slot. `awaited` says
+  /// whether somebody will be told. True if all that was asked for is there; otherwise the file is
+  /// shorter than it was.
+  bool loaded(const Load& load, std::uint32_t got_bytes, bool awaited);
+  void failed(const Load& load);
+
+  /// Nobody wants this splinter any more.
+  void forget(SplinterIndex splinter);
+
+  /// Nothing is wanted any more, and nothing is read ahead.
+  void clear();
+
+  bool wants(SplinterIndex splinter) const { return wants_.contains(splinter); }
+  std::uint32_t slots() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
+  std::uint32_t loads_under_way() const noexcept { return loads_under_way_; }
+  std::uint32_t eager_limit() const noexcept { return eager_limit_; }
+  std::uint64_t rereads() const noexcept { return rereads_; }
+  /// True if the last next() rested although something is wanted: it needs memory.
+  bool needs_slot() const noexcept { return needs_slot_; }
+  /// True if it rested because enough is read ahead.
+  bool reads_ahead() const noexcept { return eager_next_ < geometry_.count(); }
+  /// Bytes of a splinter after which it is retired: what was loaded of it.
+  static std::uint32_t retires_at(const shm::Splinter& splinter) noexcept {
+    return splinter.valid().size();
+  }
+
+ private:
+  /// What can be done with a slot; each can be pushed out by those that may push out the ones
+  /// before it.
+  enum class Standing : std::uint8_t {
+    kFree,
+    kRetired,         ///< all of it was handed out
+    kUnasked,         ///< read ahead, nobody has asked yet
+    kPartial,         ///< some of it was handed out
+    kUntaken,         ///< asked for, not taken yet
+    kAwaitedUntaken,  ///< somebody was told that it is there and is on the way
+    kHeld,            ///< pinned
+    kBusy,            ///< a load is under way
+  };
+  static constexpr std::size_t kStandings = 8;
+
+  struct Slot {
+    SplinterIndex splinter = kNobody;
+    bool busy = false;
+    bool eager = false;    ///< loaded unasked and not used since
+    bool awaited = false;  ///< somebody was told
+    bool whole = false;    ///< all of the splinter was read
+    bool used = false;     ///< some of it was handed out
+    std::uint32_t served_seen = 0;
+    std::uint64_t used_at = 0;
+  };
+  struct Want {
+    ValidBytes part;
+    Urgency urgency = Urgency::kHint;
+  };
+  static constexpr std::size_t kUrgencies = 4;
+  static constexpr SplinterIndex kNobody = UINT32_MAX;
+
+  Standing survey_slot(Slot& slot);
+  void survey();
+  Verdict place(SplinterIndex splinter, Urgency urgency, Load& load);
+  Verdict extend(SplinterIndex splinter, ValidBytes part, Load& load);
+  Verdict next_eager(Load& load);
+  Verdict next_wanted(Load& load);
+  SplinterIndex first_wanted(Urgency urgency);
+  void enqueue(SplinterIndex splinter, Urgency urgency);
+  std::optional<std::uint32_t> vacant_slot(SplinterIndex splinter) const;
+  std::optional<std::uint32_t> neighbour_slot(SplinterIndex splinter) const;
+  std::optional<std::uint32_t> roomiest_slot() const;
+  std::optional<std::uint32_t> oldest(Standing standing) const;
+  std::optional<std::uint32_t> newest(Standing standing) const;
+  std::optional<std::uint32_t> slot_for(SplinterIndex splinter, Urgency urgency) const;
+  std::optional<std::uint32_t> victim(Urgency urgency) const;
+  bool under_way(SplinterIndex splinter) const;
+  void mark(std::uint32_t slot, Standing standing);
+  bool growth_helps(Urgency urgency) const;
+  Verdict without_slot(Urgency urgency) const;
+  void judge_waste(bool wasted);
+  bool vacate(std::uint32_t slot);
+  void start(SplinterIndex splinter, std::uint32_t slot, ValidBytes part, Load& load);
+  ValidBytes aligned(ValidBytes part) const;
+  bool vacant(std::uint32_t slot) const { return standing_[slot] <= Standing::kRetired; }
+  std::uint32_t count(Standing standing) const {
+    return counts_[static_cast<std::size_t>(standing)];
+  }
+
+  const Geometry& geometry_;
+  std::span<shm::Splinter> table_;
+  Limits limits_;
+  std::vector<Slot> slots_;
+  std::vector<Standing> standing_;
+  std::array<std::uint32_t, kStandings> counts_{};
+  std::uint32_t eager_outstanding_ = 0;
+  std::unordered_map<SplinterIndex, Want> wants_;
+  std::array<std::deque<SplinterIndex>, kUrgencies>
+      queues_;  // by urgency, in the order of asking; may hold stale ones
+  std::uint32_t loads_under_way_ = 0;
+  std::uint32_t eager_limit_ = 0;
+  SplinterIndex eager_next_ = 0;
+  std::uint64_t clock_ = 0;
+  std::uint64_t rereads_ = 0;
+  std::uint32_t waste_ = 0;  // how many of the last splinters were pushed out mostly unused
+  bool growth_refused_ = false;
+  bool needs_slot_ = false;
+};
+
+}  // namespace forebay::read

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public face of a session: checks what is asked for, answers from the window what is there,
+// and makes a request of what is not.
+#include <forebay/session.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "read/agent.hpp"
+#include "read/core.hpp"
+#include "read/requests.hpp"
+
+namespace forebay {
+
+namespace {
+
+using read::ExtentCursor;
+using read::Geometry;
+using read::SessionCore;
+
+/// How many pieces Views asks for beyond the one it waits for.
+constexpr std::uint64_t kPiecesAhead = 2;
+
+std::optional<Error> refuse_range(const SessionCore& core, const ByteRange& range) {
+  const ByteRange& extent = core.geometry().extent();
+  if (!extent.contains(range)) {
+    return Error({.kind = ErrorClass::kOutOfRange,
+                  .operation = "read",
+                  .path = core.path(),
+                  .offset_bytes = range.offset,
+                  .cause = std::to_string(range.size) +
+                           " bytes from here leave the session, which has bytes " +
+                           std::to_string(extent.offset) + " to " + std::to_string(extent.end())});
+  }
+  if (core.closed()) return core.closed_error();
+  return std::nullopt;
+}
+
+std::optional<Error> refuse_buffer(const SessionCore& core,
+                                   std::uint64_t needed,
+                                   std::uint64_t given) {
+  if (needed == given) return std::nullopt;
+  return Error({.kind = ErrorClass::kInvalidArgument,
+                .operation = "read",
+                .path = core.path(),
+                .cause = "the request has " + std::to_string(needed) + " bytes, the buffer " +
+                         std::to_string(given)});
+}
+
+Future<ByteCount> gather(const std::shared_ptr<SessionCore>& core,
+                         const ExtentCursor& cursor,
+                         std::span<std::byte> into) {
+  if (auto error = refuse_buffer(*core, cursor.total_bytes(), into.size())) return *error;
+  if (cursor.done()) return ByteCount{0};
+  if (auto error = refuse_range(*core, cursor.bounds())) return *error;
+  auto request = std::make_unique<read::GatherRead>(core, cursor, into);
+  if (request->advance()) return request->take();
+  return Future<ByteCount>(std::move(request));
+}
+
+}  // namespace
+
+void View::unpin() noexcept {
+  read::HandleAccess::release(*core_, range());
+  core_.reset();
+}
+
+Session::Session(std::shared_ptr<SessionCore> core)
+    : core_(std::move(core)), closer_(core_.get(), [kept = core_](void*) { kept->close(); }) {}
+
+ByteRange Session::extent() const noexcept { return core_->geometry().extent(); }
+
+const ReadPlan& Session::plan() const noexcept { return core_->plan(); }
+
+const std::string& Session::path() const noexcept { return core_->path(); }
+
+Future<ByteCount> Session::read(std::uint64_t offset, std::span<std::byte> into) const {
+  if (into.empty()) return ByteCount{0};
+  const ByteRange range{offset, into.size()};
+  if (auto error = refuse_range(*core_, range)) return *error;
+  // The common case costs two atomic additions and the copy: the bytes are there, in one splinter.
+  const Geometry& geometry = core_->geometry();
+  const read::SplinterIndex splinter = geometry.index_at(offset);
+  const read::ValidBytes part = geometry.part_of(range, splinter);
+  if (part.size() == range.size && core_->pin(splinter, part)) {
+    std::memcpy(into.data(), core_->address(splinter) + part.first, range.size);
+    core_->count_served(range.size);
+    core_->unpin(splinter, part.size());
+    return ByteCount{range.size};
+  }
+  return gather(core_, ExtentCursor(range), into);
+}
+
+Future<ByteCount> Session::read(std::span<const ByteRange> ranges,
+                                std::span<std::byte> into) const {
+  return gather(core_, ExtentCursor::of_ranges(ranges), into);
+}
+
+Future<ByteCount> Session::read(const Subarray& block, std::span<std::byte> into) const {
+  const std::uint64_t array_offset = block.array_offset.value_or(extent().offset);
+  auto cursor = ExtentCursor::of_block(block, array_offset);
+  if (!cursor) return cursor.error();
+  return gather(core_, *cursor, into);
+}
+
+Future<View> Session::view(ByteRange range) const {
+  if (range.empty()) return View();
+  if (auto error = refuse_range(*core_, range)) return *error;
+  const Geometry& geometry = core_->geometry();
+  const read::SplinterIndex splinter = geometry.index_at(range.offset);
+  const read::ValidBytes part = geometry.part_of(range, splinter);
+  if (part.size() == range.size && core_->pin(splinter, part)) {
+    core_->count_served(range.size);
+    return read::HandleAccess::of_window(core_, range, core_->address(splinter) + part.first);
+  }
+  if (range.size > core_->plan().budget_bytes) {
+    return Error(
+        {.kind = ErrorClass::kLimit,
+         .operation = "view",
+         .path = core_->path(),
+         .offset_bytes = range.offset,
+         .cause = std::to_string(range.size) + " bytes are more than the session's budget of " +
+                  std::to_string(core_->plan().budget_bytes) + "; use views() for piece by piece"});
+  }
+  auto request = std::make_unique<read::ViewRequest>(core_, range);
+  if (request->advance()) return request->take();
+  return Future<View>(std::move(request));
+}
+
+Views Session::views(ByteRange range) const { return Views(*this, range); }
+
+void Session::prefetch(ByteRange range) const {
+  const Geometry& geometry = core_->geometry();
+  const ByteRange inside = intersect(range, geometry.extent());
+  if (inside.empty()) return;
+  const read::SplinterIndex last = geometry.index_at(inside.end() - 1);
+  for (read::SplinterIndex splinter = geometry.index_at(inside.offset); splinter <= last;
+       ++splinter) {
+    core_->hint(splinter, geometry.part_of(inside, splinter), read::Urgency::kHint,
+                read::Precision::kWhole);
+  }
+}
+
+SessionReport Session::report() const { return core_->report(); }
+
+void Session::close() const { core_->close(); }
+
+Future<View> Views::next() {
+  const std::uint64_t unit = session_.plan().splinter_bytes;
+  const std::uint64_t piece_end = std::min(rest_.end(), (rest_.offset / unit + 1) * unit);
+  const ByteRange piece{rest_.offset, piece_end - rest_.offset};
+  rest_ = {piece_end, rest_.end() - piece_end};
+  Future<View> view = session_.view(piece);
+  session_.prefetch(intersect(rest_, {piece_end, kPiecesAhead * unit}));
+  return view;
+}
+
+}  // namespace forebay

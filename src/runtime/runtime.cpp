@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the parts together: options, agents, memory and files. Agents are started when the first
+// session needs them, one for each way of reading: directly through the system's asynchronous
+// interface, and from the page cache by a few threads.
+#include <forebay/config.hpp>
+#include <forebay/runtime.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "read/agent.hpp"
+#include "read/core.hpp"
+#include "read/window_pool.hpp"
+#include "storage/access_rule.hpp"
+#include "storage/file.hpp"
+#include "storage/probe.hpp"
+
+namespace forebay {
+
+namespace {
+
+/// Operations of all sessions that an agent may have under way.
+constexpr std::size_t kAgentDepth = 64;
+/// Copying from the page cache is bound by memory: more threads than this only take cores from the
+/// application.
+constexpr unsigned kCopyThreadsMax = 4;
+
+storage::BackendChoice backend_choice(EngineChoice choice) {
+  switch (choice) {
+    case EngineChoice::kAuto:
+      return storage::BackendChoice::kAuto;
+    case EngineChoice::kRing:
+      return storage::BackendChoice::kRing;
+    case EngineChoice::kThreads:
+      break;
+  }
+  return storage::BackendChoice::kThreads;
+}
+
+unsigned copy_threads(const RuntimeOptions& options) {
+  if (options.copy_threads != 0) return options.copy_threads;
+  return std::clamp(std::thread::hardware_concurrency() / 2, 1U, kCopyThreadsMax);
+}
+
+}  // namespace
+
+/// What a Runtime, its files and its sessions share.
+class RuntimeCore {
+ public:
+  explicit RuntimeCore(const RuntimeOptions& options)
+      : options_(options), windows_(std::make_shared<read::WindowPool>(options.budget_bytes)) {}
+
+  EventLoop& loop() noexcept { return loop_; }
+  Executor& executor() noexcept {
+    return options_.executor != nullptr ? *options_.executor : loop_;
+  }
+  const std::shared_ptr<read::WindowPool>& windows() const noexcept { return windows_; }
+
+  Result<std::shared_ptr<read::Agent>> agent_for(Access access) {
+    const std::lock_guard lock(mutex_);
+    auto& agent = access == Access::kDirect ? direct_ : buffered_;
+    if (agent) return agent;
+    storage::BackendOptions backend{.choice = storage::BackendChoice::kThreads,
+                                    .queue_depth = kAgentDepth,
+                                    .worker_count = copy_threads(options_),
+                                    .log = options_.log};
+    if (access == Access::kDirect) {
+      backend.choice = backend_choice(options_.engine);
+      backend.worker_count = kAgentDepth / 4;
+    }
+    auto started = read::Agent::start(backend);
+    if (started) agent = *started;
+    return started;
+  }
+
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& agent : {direct_, buffered_}) {
+      if (agent) agent->stop();
+    }
+  }
+
+ private:
+  const RuntimeOptions options_;
+  EventLoop loop_;
+  const std::shared_ptr<read::WindowPool> windows_;
+  std::mutex mutex_;
+  std::shared_ptr<read::Agent> direct_;
+  std::shared_ptr<read::Agent> buffered_;
+};
+
+struct File::Opened {
+  std::string path;
+  std::uint64_t size_bytes = 0;
+  std::shared_ptr<storage::File> buffered;
+};
+
+File::File(std::shared_ptr<RuntimeCore> runtime, std::shared_ptr<const Opened> opened)
+    : runtime_(std::move(runtime)), opened_(std::move(opened)) {}
+
+const std::string& File::path() const noexcept { return opened_->path; }
+
+std::uint64_t File::size() const noexcept { return opened_->size_bytes; }
+
+namespace {
+
+Result<ByteRange> check_extent(const std::string& path,
+                               std::uint64_t size_bytes,
+                               ByteRange extent) {
+  const bool to_the_end = extent.size == all;
+  if (to_the_end && extent.offset <= size_bytes) extent.size = size_bytes - extent.offset;
+  if (ByteRange{0, size_bytes}.contains(extent)) return extent;
+  return failure({.kind = ErrorClass::kOutOfRange,
+                  .operation = "open a read session",
+                  .path = path,
+                  .offset_bytes = extent.offset,
+                  .cause = (to_the_end ? std::string("the session begins")
+                                       : std::to_string(extent.size) + " bytes from here reach") +
+                           " past the end of the file, which has " + std::to_string(size_bytes) +
+                           " bytes"});
+}
+
+/// How a session reads: the file as it is opened for that, and why so.
+struct Way {
+  std::shared_ptr<storage::File> file;
+  Access access = Access::kBuffered;
+  std::string reason;
+};
+
+/// Decides without reading anything, unless the caller has.
+Result<Way> choose_way(const std::shared_ptr<storage::File>& buffered,
+                       ByteRange extent,
+                       std::optional<Access> wanted) {
+  Way way{.file = buffered, .access = Access::kBuffered, .reason = {}};
+  if (!wanted) {
+    const storage::AccessDecision decision =
+        storage::choose_access(storage::access_facts(*buffered, extent));
+    way.reason = decision.reason;
+    if (decision.access == storage::Access::kDirect) way.access = Access::kDirect;
+  } else {
+    way.access = *wanted;
+  }
+  if (way.access == Access::kBuffered) return way;
+  auto direct = storage::reopen(*buffered, {.access = storage::Access::kDirect});
+  if (!direct) return tl::unexpected<Error>(direct.error());
+  way.file = std::move(*direct);
+  return way;
+}
+
+}  // namespace
+
+Result<Session> File::read_session(ByteRange extent, const ReadPlan& plan) const {
+  auto checked = check_extent(path(), size(), extent);
+  if (!checked) return tl::unexpected<Error>(checked.error());
+  auto way = choose_way(opened_->buffered, *checked, plan.access);
+  if (!way) return tl::unexpected<Error>(way.error());
+  auto complete = plan_read({.extent = *checked,
+                             .access = way->access,
+                             .access_reason = way->reason,
+                             .alignment_bytes = way->file->alignment_bytes(),
+                             .available_bytes = runtime_->windows()->available_bytes()},
+                            plan);
+  if (!complete) return tl::unexpected<Error>(complete.error());
+  auto agent = runtime_->agent_for(*complete->access);
+  if (!agent) return tl::unexpected<Error>(agent.error());
+  auto core = read::SessionCore::open({.file = std::move(way->file),
+                                       .extent = *checked,
+                                       .plan = std::move(*complete),
+                                       .windows = runtime_->windows(),
+                                       .agent = *agent,
+                                       .executor = &runtime_->executor()});
+  if (!core) return tl::unexpected<Error>(core.error());
+  (*agent)->serve(*core);
+  return Session(std::move(*core));
+}
+
+Runtime::Runtime(RuntimeOptions options) : core_(std::make_shared<RuntimeCore>(options)) {}
+
+Runtime::~Runtime() { core_->stop(); }
+
+Result<File> Runtime::open(const std::string& path) {
+  auto file = storage::open_file(path);
+  if (!file) return tl::unexpected<Error>(file.error());
+  auto size = (*file)->size();
+  if (!size) return tl::unexpected<Error>(size.error());
+  auto opened = std::make_shared<File::Opened>();
+  opened->path = path;
+  opened->size_bytes = *size;
+  opened->buffered = std::move(*file);
+  return File(core_, std::move(opened));
+}
+
+EventLoop& Runtime::loop() noexcept { return core_->loop(); }
+
+}  // namespace forebay
