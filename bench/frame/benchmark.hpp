@@ -29,11 +29,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench/frame/progress.hpp"
 #include "bench/frame/results.hpp"
 #include "bench/frame/rounds.hpp"
+#include "tools/probe/messages.hpp"
 
 namespace forebay::bench {
+
+using probe::Progress;
+using probe::Step;
+using probe::Telling;
 
 /// Whether to measure in full or just quickly: smaller files, the same ids, the same number of
 /// rounds.

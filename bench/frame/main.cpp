@@ -16,13 +16,14 @@
 namespace forebay::bench {
 namespace {
 
-constexpr int kSuccess = 0;
-constexpr int kFailure = 1;
-constexpr int kWrongUsage = 2;
-
 int complain(const std::string& what) {
-  std::fprintf(stderr, "forebay-bench: %s\n%s", what.c_str(), kUsage);
-  return kWrongUsage;
+  std::fprintf(stderr, "%s\n", probe::usage_error_line(what).c_str());
+  return probe::kExitUsage;
+}
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "%s\n", probe::error_line(error).c_str());
+  return probe::kExitFailed;
 }
 
 void print(const nlohmann::json& document) {
@@ -82,10 +83,7 @@ std::string unknown_text(const Context& context) {
 
 int run(const Benchmark& benchmark, const Command& command) {
   const Result<WorkFolder> folder = WorkFolder::make(command.parent);
-  if (!folder) {
-    std::fprintf(stderr, "%s\n", error_line(folder.error()).c_str());
-    return kFailure;
-  }
+  if (!folder) return fail(folder.error());
   remove_on_signals(folder->path());
   Context context({command.effort, folder->path(), command.only, command.telling});
   MachineBlock machine(folder->path());
@@ -93,9 +91,7 @@ int run(const Benchmark& benchmark, const Command& command) {
   if (status && !context.unknown_ids().empty()) return complain(unknown_text(context));
   print(to_json(
       Report{benchmark.name, parameters_of(context, command), machine.finish(), context.rows()}));
-  if (status) return kSuccess;
-  std::fprintf(stderr, "%s\n", error_line(status.error()).c_str());
-  return kFailure;
+  return status ? probe::kExitDone : fail(status.error());
 }
 
 }  // namespace
@@ -107,11 +103,11 @@ int main(int count, char** arguments) {
   if (!command) return complain(command.error());
   if (command->action == Action::kHelp) {
     std::fputs(kUsage, stdout);
-    return kSuccess;
+    return forebay::probe::kExitDone;
   }
   if (command->action == Action::kList) {
     print(list_json(all_benchmarks()));
-    return kSuccess;
+    return forebay::probe::kExitDone;
   }
   const auto found = all_benchmarks().find(command->name);
   if (found == all_benchmarks().end()) return complain("no benchmark named " + command->name);

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "bench/frame/command.hpp"
-#include "bench/frame/progress.hpp"
 
 namespace forebay::bench {
 namespace {
@@ -53,24 +52,6 @@ TEST(Results, report_has_exactly_these_keys) {
   EXPECT_EQ(document["parameters"], json::object());
   EXPECT_EQ(document["machine"], json::object());
   EXPECT_EQ(document["results"][0]["id"], "a");
-}
-
-TEST(ErrorLine, is_one_line_with_all_parts) {
-  const std::string line = error_line(system_error(
-      {.operation = "read", .path = "/a\nb\xff", .offset_bytes = 7, .cause = "half"}, EIO));
-  EXPECT_THAT(line, testing::Not(testing::HasSubstr("\n")));
-  const json error = json::parse(line).at("error");
-  EXPECT_EQ(error.at("class"), "io");
-  EXPECT_EQ(error.at("operation"), "read");
-  EXPECT_EQ(error.at("offset"), 7);
-  EXPECT_EQ(error.at("errno"), EIO);
-  EXPECT_FALSE(error.at("message").get<std::string>().empty());
-  EXPECT_EQ(error.size(), 6U);
-}
-
-TEST(ErrorLine, offset_is_null_where_there_is_none) {
-  const Error error({.kind = ErrorClass::kLimit, .operation = "x"});
-  EXPECT_TRUE(json::parse(error_line(error)).at("error").at("offset").is_null());
 }
 
 TEST(Command, options_and_name_come_in_any_order) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a native program tells its caller while it works: one line of JSON for each step, on
-// standard error.
+// What a native program tells its caller besides its answer: how far it is, and why it failed.
+// Lines of JSON on standard error, the same for all programs, so that one caller understands them
+// all.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -8,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-namespace forebay::bench {
+namespace forebay::probe {
 
 /// How far one piece of work is.
 struct Step {
@@ -36,4 +37,12 @@ class Progress {
 /// where there is none.
 std::string error_line(const Error& error);
 
-}  // namespace forebay::bench
+/// The same form for a wrong command line; its class is "usage".
+std::string usage_error_line(const std::string& complaint);
+
+/// What programs return: done; the world failed; the command line is wrong.
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+
+}  // namespace forebay::probe

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program forebay-doctor: prints one JSON document about this machine and one folder. `forebay
+// doctor` calls it, adds what Python can see, and gives advice.
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/doctor/examine.hpp"
+#include "tools/doctor/measure.hpp"
+#include "tools/probe/messages.hpp"
+
+namespace forebay::doctor {
+namespace {
+
+const char* const kUsage =
+    "usage: forebay-doctor [--dir DIR] [--no-measure] [--progress]\n"
+    "Prints one JSON document. --progress writes JSON lines to standard error.\n";
+
+enum class Measuring : std::uint8_t { kYes, kNo };
+
+struct Command {
+  std::filesystem::path folder = ".";
+  Measuring measuring = Measuring::kYes;
+  probe::Telling telling = probe::Telling::kSilent;
+  bool help = false;
+  std::string complaint;  ///< empty if all words are understood
+};
+
+Command parse(int count, char** words) {
+  Command command;
+  for (int i = 1; i < count; ++i) {
+    const std::string word = words[i];
+    if (word == "--no-measure") {
+      command.measuring = Measuring::kNo;
+    } else if (word == "--progress") {
+      command.telling = probe::Telling::kTell;
+    } else if (word == "--help") {
+      command.help = true;
+    } else if (word == "--dir" && i + 1 < count) {
+      command.folder = words[++i];
+    } else {
+      command.complaint = "unknown or incomplete option " + word;
+    }
+  }
+  return command;
+}
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "%s\n", probe::error_line(error).c_str());
+  return probe::kExitFailed;
+}
+
+int run(const Command& command) {
+  auto document = examine(command.folder);
+  if (!document) return fail(document.error());
+  (*document)["version"] = FOREBAY_VERSION;
+  (*document)["storage"] = nullptr;
+  if (command.measuring == Measuring::kYes) {
+    probe::Progress progress(command.telling);
+    const auto tell = [&progress](const probe::Step& step) { progress.report(step); };
+    const auto measured = measure_storage(command.folder, {}, tell);
+    if (!measured) return fail(measured.error());
+    (*document)["storage"] = to_json(*measured);
+  }
+  using Handler = nlohmann::json::error_handler_t;
+  std::puts(document->dump(2, ' ', false, Handler::replace).c_str());
+  return probe::kExitDone;
+}
+
+}  // namespace
+}  // namespace forebay::doctor
+
+int main(int count, char** words) {
+  using namespace forebay::doctor;
+  const Command command = parse(count, words);
+  if (!command.complaint.empty()) {
+    std::fprintf(stderr, "%s\n", forebay::probe::usage_error_line(command.complaint).c_str());
+    return forebay::probe::kExitUsage;
+  }
+  if (command.help) {
+    std::fputs(kUsage, stdout);
+    return forebay::probe::kExitDone;
+  }
+  return run(command);
+}

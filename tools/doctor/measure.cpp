@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// The measurements, each with its own short time limit; direct reads go through the library's own
+// engine, so that what is measured is what a session would get.
+#include "tools/doctor/measure.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <span>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "storage/engine.hpp"
+#include "storage/file.hpp"
+#include "storage/probe.hpp"
+#include "tools/probe/page_cache.hpp"
+
+namespace forebay::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kRequestBytes = 256U << 10U;
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kWriteBytes = 1U << 20U;
+constexpr std::uint64_t kSyncEveryBytes = 16ULL << 20U;
+constexpr std::array<std::size_t, 4> kDepths = {1, 4, 16, 32};
+constexpr unsigned kStepCount = 3 + kDepths.size();
+
+double now_seconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+/// A file that has lost its name at once, so that nothing stays of it even if we are killed. The
+/// path under /proc opens it again and again.
+class NamelessFile {
+ public:
+  explicit NamelessFile(const fs::path& folder) {
+    std::string name = (fs::absolute(folder) / ".forebay-doctor-XXXXXX").string();
+    fd_ = mkostemp(name.data(), O_CLOEXEC);
+    error_number_ = fd_ < 0 ? errno : 0;
+    if (fd_ >= 0) unlink(name.c_str());
+  }
+  ~NamelessFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  NamelessFile(const NamelessFile&) = delete;
+  NamelessFile& operator=(const NamelessFile&) = delete;
+
+  std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
+  int error_number() const { return error_number_; }
+
+ private:
+  int fd_ = -1;
+  int error_number_ = 0;
+};
+
+/// Memory for all requests of a depth, aligned for direct access and touched before it is used.
+class Buffers {
+ public:
+  Buffers(std::size_t count, std::size_t each_bytes) : each_bytes_(each_bytes) {
+    constexpr std::size_t kAlignment = 4096;
+    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, count * each_bytes)));
+    if (memory_) std::fill_n(memory_.get(), count * each_bytes, std::byte{1});
+  }
+  bool valid() const { return memory_ != nullptr; }
+  std::span<std::byte> at(std::size_t index) {
+    return {memory_.get() + index * each_bytes_, each_bytes_};
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::size_t each_bytes_;
+  std::unique_ptr<std::byte, Free> memory_;
+};
+
+tl::unexpected<Error> no_memory() {
+  return failure({.kind = ErrorClass::kLimit, .operation = "measure", .cause = "no memory"});
+}
+
+/// Writes until the file is as large as it may be or the time is over; the slower of both on a slow
+/// disk.
+Result<Measurement> measure_write(storage::File& file,
+                                  std::uint64_t bytes_max,
+                                  double seconds_max) {
+  Buffers buffer(1, kWriteBytes);
+  if (!buffer.valid()) return no_memory();
+  const double start = now_seconds();
+  std::uint64_t at = 0;
+  while (at < bytes_max && (at == 0 || now_seconds() - start < seconds_max)) {
+    const auto put = file.write_at(buffer.at(0), at);
+    if (!put) return tl::unexpected(put.error());
+    at += *put;
+    if (at % kSyncEveryBytes != 0) continue;
+    if (const Status synced = file.sync(); !synced) return tl::unexpected(synced.error());
+  }
+  if (const Status synced = file.sync(); !synced) return tl::unexpected(synced.error());
+  const double seconds = now_seconds() - start;
+  return Measurement{.id = "write",
+                     .what = "write through the page cache, synced every 16 MiB",
+                     .value = static_cast<double>(at) / seconds,
+                     .unit = "B/s",
+                     .bytes = at};
+}
+
+Result<Measurement> measure_warm(const std::string& path,
+                                 std::uint64_t size_bytes,
+                                 double seconds_max) {
+  if (const Status ready = probe::warm(path); !ready) return tl::unexpected(ready.error());
+  auto file = storage::open_file(path);
+  if (!file) return tl::unexpected(file.error());
+  Buffers buffer(1, kRequestBytes);
+  if (!buffer.valid()) return no_memory();
+  const double start = now_seconds();
+  std::uint64_t moved_bytes = 0;
+  while (now_seconds() - start < seconds_max) {
+    const auto got = (*file)->read_at(buffer.at(0), moved_bytes % size_bytes);
+    if (!got) return tl::unexpected(got.error());
+    moved_bytes += *got;
+  }
+  return Measurement{.id = "read.warm",
+                     .what = "buffered read of what is in the page cache, one thread",
+                     .value = static_cast<double>(moved_bytes) / (now_seconds() - start),
+                     .unit = "B/s",
+                     .bytes = moved_bytes};
+}
+
+/// Reads a file from begin to end and again, with a fixed number of requests under way, until the
+/// time is over.
+class DepthReader {
+ public:
+  DepthReader(storage::Engine& engine, storage::File& file, std::uint64_t size_bytes)
+      : engine_(engine), file_(file), places_(size_bytes / kRequestBytes) {}
+
+  Result<std::uint64_t> run(std::size_t depth, double seconds_max) {
+    Buffers buffers(depth, kRequestBytes);
+    if (!buffers.valid()) return no_memory();
+    for (std::size_t i = 0; i < depth; ++i)
+      start(buffers.at(i), i);
+    const double end = now_seconds() + seconds_max;
+    Result<std::uint64_t> moved_bytes = 0;
+    while (engine_.in_flight() > 0) {
+      const std::size_t count = engine_.wait(completions_, std::nullopt);
+      for (const auto& one : std::span(completions_).first(count)) {
+        if (!one.bytes) moved_bytes = tl::unexpected(one.bytes.error());
+        if (!moved_bytes) continue;
+        *moved_bytes += *one.bytes;
+        if (now_seconds() < end) start(buffers.at(one.tag), one.tag);
+      }
+    }
+    return moved_bytes;
+  }
+
+ private:
+  void start(std::span<std::byte> memory, std::uint64_t tag) {
+    const std::uint64_t offset_bytes = (next_++ % places_) * kRequestBytes;
+    const std::array operations = {storage::read_operation(file_, offset_bytes, memory, tag)};
+    engine_.submit(operations);
+  }
+
+  storage::Engine& engine_;
+  storage::File& file_;
+  std::uint64_t places_;
+  std::uint64_t next_ = 0;
+  std::array<storage::Completion, 64> completions_;
+};
+
+Result<Measurement> measure_depth(storage::File& file,
+                                  std::uint64_t size_bytes,
+                                  std::size_t depth,
+                                  double seconds_max) {
+  auto backend = storage::make_backend({.queue_depth = depth});
+  if (!backend) return tl::unexpected(backend.error());
+  storage::Engine engine(std::move(*backend), {.queue_depth = depth});
+  const double start = now_seconds();
+  const auto moved_bytes = DepthReader(engine, file, size_bytes).run(depth, seconds_max);
+  if (!moved_bytes) return tl::unexpected(moved_bytes.error());
+  return Measurement{.id = fmt::format("read.direct.{}", depth),
+                     .what = fmt::format("direct read of 256 KiB, {} under way", depth),
+                     .value = static_cast<double>(*moved_bytes) / (now_seconds() - start),
+                     .unit = "B/s",
+                     .bytes = *moved_bytes};
+}
+
+Result<Measurement> measure_latency(storage::File& file,
+                                    std::uint64_t size_bytes,
+                                    double seconds_max) {
+  constexpr std::size_t kReadsMax = 4000;
+  Buffers buffer(1, kPageBytes);
+  if (!buffer.valid()) return no_memory();
+  std::mt19937_64 random(1);
+  std::vector<double> seconds;
+  const double end = now_seconds() + seconds_max;
+  while (seconds.size() < kReadsMax && (seconds.empty() || now_seconds() < end)) {
+    const std::uint64_t offset_bytes = random() % (size_bytes / kPageBytes) * kPageBytes;
+    const double start = now_seconds();
+    const auto got = file.read_at(buffer.at(0), offset_bytes);
+    if (!got) return tl::unexpected(got.error());
+    seconds.push_back(now_seconds() - start);
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return Measurement{.id = "latency.4k",
+                     .what = "direct read of 4 KiB at a random place, one after another",
+                     .value = seconds[seconds.size() / 2],
+                     .unit = "s",
+                     .high = seconds[seconds.size() * 95 / 100],
+                     .bytes = seconds.size() * kPageBytes};
+}
+
+/// Keeps the list, tells the steps and stops at the first failure.
+class Session {
+ public:
+  Session(const MeasureLimits& limits, const MeasureProgress& on_progress)
+      : limits_(limits), on_progress_(on_progress) {}
+
+  // Writing may take three tenths of the time, every other step a tenth at most.
+  double write_seconds() const { return limits_.seconds_max * 0.3; }
+  double step_seconds() const { return std::min(0.8, limits_.seconds_max * 0.07); }
+
+  Status take(const std::string& what, const std::function<Result<Measurement>()>& measure) {
+    if (on_progress_) on_progress_({done_, kStepCount, "steps", what});
+    auto measured = measure();
+    if (!measured) return tl::unexpected(measured.error());
+    result_.values.push_back(std::move(*measured));
+    ++done_;
+    return {};
+  }
+
+  Status buffered(const std::string& path) {
+    auto file = storage::open_file(path, {.intent = storage::Intent::kWrite});
+    if (!file) return tl::unexpected(file.error());
+    const Status written = take(
+        "writing", [&] { return measure_write(**file, limits_.file_bytes_max, write_seconds()); });
+    if (!written) return written;
+    result_.file_bytes = result_.values.back().bytes;
+    return take("reading warm",
+                [&] { return measure_warm(path, result_.file_bytes, step_seconds()); });
+  }
+
+  Status direct(const std::string& path) {
+    auto file = storage::open_file(path, {.access = storage::Access::kDirect});
+    if (!file) return skip_or_fail(file.error());
+    // Pages of the file in the cache make direct reads slower, and are no part of what is measured.
+    if (const Status dropped = probe::drop_cached(path); !dropped) {
+      return skip_or_fail(dropped.error());
+    }
+    for (const std::size_t depth : kDepths) {
+      const Status read = take(fmt::format("reading, {} under way", depth), [&] {
+        return measure_depth(**file, result_.file_bytes, depth, step_seconds());
+      });
+      if (!read) return read;
+    }
+    return take("latency",
+                [&] { return measure_latency(**file, result_.file_bytes, step_seconds()); });
+  }
+
+  // A folder in memory has no direct reads to measure, which is an answer and no failure.
+  Status skip_or_fail(const Error& error) {
+    if (error.kind() != ErrorClass::kUnsupported) return tl::unexpected(error);
+    result_.not_measured = error.cause().empty() ? error.message() : error.cause();
+    return {};
+  }
+
+  Measurements finish() {
+    if (on_progress_) on_progress_({kStepCount, kStepCount, "steps", "measured"});
+    const auto backend = storage::make_backend({});
+    if (backend) result_.backend = std::string((*backend)->name());
+    return std::move(result_);
+  }
+
+ private:
+  const MeasureLimits limits_;
+  const MeasureProgress& on_progress_;
+  Measurements result_;
+  unsigned done_ = 0;
+};
+
+/// The user knows the folder, not the file without a name in it.
+Error in_folder(const Error& error, const fs::path& folder) {
+  return Error({.kind = error.kind(),
+                .operation = error.operation() + " a temporary file in",
+                .path = folder.string(),
+                .offset_bytes = error.offset_bytes(),
+                .error_number = error.error_number(),
+                .cause = error.cause()});
+}
+
+}  // namespace
+
+Result<Measurements> measure_storage(const fs::path& folder,
+                                     const MeasureLimits& limits,
+                                     const MeasureProgress& on_progress) {
+  const NamelessFile file(folder);
+  if (file.error_number() != 0) {
+    return tl::unexpected(system_error(
+        {.operation = "make a temporary file in", .path = folder.string()}, file.error_number()));
+  }
+  Session session(limits, on_progress);
+  Status done = session.buffered(file.path());
+  if (done) done = session.direct(file.path());
+  if (!done) return tl::unexpected(in_folder(done.error(), folder));
+  return session.finish();
+}
+
+nlohmann::json to_json(const Measurements& measurements) {
+  auto values = nlohmann::json::array();
+  for (const Measurement& one : measurements.values) {
+    values.push_back({{"id", one.id},
+                      {"what", one.what},
+                      {"value", one.value},
+                      {"unit", one.unit},
+                      {"high", one.high > 0 ? nlohmann::json(one.high) : nlohmann::json()},
+                      {"bytes", one.bytes}});
+  }
+  return {{"values", std::move(values)},
+          {"file_bytes", measurements.file_bytes},
+          {"backend", measurements.backend},
+          {"not_measured", measurements.not_measured}};
+}
+
+}  // namespace forebay::doctor
