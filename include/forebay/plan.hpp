@@ -46,14 +46,14 @@ struct ReadPlan {
   std::optional<std::uint64_t> eager_bytes = std::nullopt;
   Retirement retirement = Retirement::kOnce;
   /// Why these values were chosen, for people. Filled by plan_read().
-  std::string reason;
+  std::string reason = {};
 };
 
 /// What plan_read() needs to know.
 struct ReadFacts {
   ByteRange extent;                   ///< of the session, within the file
   Access access = Access::kBuffered;  ///< what suits this file and extent
-  std::string access_reason;          ///< why
+  std::string access_reason = {};     ///< why
   std::uint64_t alignment_bytes = 1;  ///< that direct access asks of offsets, lengths and addresses
   std::uint64_t available_bytes = 0;  ///< memory that the Runtime can still give
 };

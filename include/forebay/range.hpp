@@ -60,9 +60,9 @@ enum class ArrayOrder : std::uint8_t {
 /// start[d]+count[d]-1 of shape[d] in each dimension d. `shape`, `start` and `count` have the same
 /// length. The block's elements arrive in the order in which they lie in the file, without gaps.
 struct Subarray {
-  std::vector<std::uint64_t> shape;
-  std::vector<std::uint64_t> start;
-  std::vector<std::uint64_t> count;
+  std::vector<std::uint64_t> shape = {};
+  std::vector<std::uint64_t> start = {};
+  std::vector<std::uint64_t> count = {};
   std::size_t element_bytes = 1;
   ArrayOrder order = ArrayOrder::kC;
   /// Where the array begins in the file; if absent, where the session begins.

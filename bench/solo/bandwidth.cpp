@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Over-decomposed reading of one file from the page cache and from the device: each task awaits a
+// view of its slice, beside each task reading its slice itself.
+#include "bench/frame/clock.hpp"
+#include "bench/solo/solo.hpp"
+#include "tools/probe/page_cache.hpp"
+
+namespace forebay::bench::solo {
+
+namespace {
+
+constexpr std::uint64_t kTasks = 16384;
+
+/// What a row of this page compares.
+struct Comparison {
+  std::string id;
+  std::function<Status(const std::filesystem::path&)> prepare;
+  unsigned threads = 1;
+  unsigned rounds = 5;
+  std::optional<Goal> goal;
+};
+
+Status compare(Context& context, const Comparison& comparison) {
+  if (!context.wants(comparison.id)) return {};
+  const std::uint64_t file_bytes = context.choose(1_GiB, 128_MiB);
+  auto path = context.word_file(file_bytes);
+  if (!path) return tl::unexpected<Error>(path.error());
+  const Cut cut{.path = *path,
+                .file_bytes = file_bytes,
+                .task_count = context.choose(kTasks, kTasks / 8),
+                .threads = comparison.threads};
+  const TouchedMemory memory(file_bytes);
+  Runtime runtime;
+  const auto prepare = [&] { return comparison.prepare(cut.path); };
+  auto rounds = context.run(comparison.id, comparison.rounds,
+                            {{"forebay", prepare, [&] { return time_session(runtime, cut); }},
+                             {"pread", prepare, [&] { return time_pread(cut, memory.bytes()); }}});
+  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  context.add({.id = comparison.id,
+               .unit = "1",
+               .measured = rounds->ratio("forebay", "pread"),
+               .goal = comparison.goal,
+               .peers = {{"forebay", "s", rounds->summary("forebay")},
+                         {"pread", "s", rounds->summary("pread")}}});
+  return {};
+}
+
+}  // namespace
+
+Status bench_bandwidth(Context& context) {
+  const auto warm = [](const std::filesystem::path& path) { return probe::warm(path); };
+  const auto cold = [](const std::filesystem::path& path) { return probe::drop_cached(path); };
+  for (const Comparison& comparison : {
+           Comparison{
+               .id = "solo.warm.over_pread", .prepare = warm, .rounds = 7, .goal = Goal{0.75}},
+           Comparison{
+               .id = "solo.warm.two_threads.over_pread", .prepare = warm, .threads = 2, .goal = {}},
+           Comparison{
+               .id = "solo.cold.over_pread", .prepare = cold, .rounds = 9, .goal = Goal{0.85}},
+       }) {
+    if (auto done = compare(context, comparison); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace forebay::bench::solo

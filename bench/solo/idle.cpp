@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What agents cost while nobody wants anything: processor time of all threads but this one, with
+// sessions open.
+#include <chrono>
+#include <thread>
+
+#include "bench/frame/clock.hpp"
+#include "bench/solo/solo.hpp"
+
+namespace forebay::bench::solo {
+
+namespace {
+
+/// Share of one core that this process used while its main thread slept.
+Result<double> idle_share(std::chrono::milliseconds pause) {
+  const double cpu_before = process_cpu_seconds();
+  const Stopwatch watch;
+  std::this_thread::sleep_for(pause);
+  return (process_cpu_seconds() - cpu_before) / watch.seconds();
+}
+
+}  // namespace
+
+Status bench_idle(Context& context) {
+  if (!context.wants("solo.idle_cpu")) return {};
+  auto path = context.word_file(64_MiB);
+  if (!path) return tl::unexpected<Error>(path.error());
+  Runtime runtime;
+  auto file = runtime.open(path->string());
+  if (!file) return tl::unexpected<Error>(file.error());
+  // One session of each kind, read ahead as far as they go, with something left to do when somebody
+  // takes data.
+  auto buffered = file->read_session({0, all}, {.access = Access::kBuffered});
+  auto direct = file->read_session({0, all}, {.access = Access::kDirect});
+  if (!buffered) return tl::unexpected<Error>(buffered.error());
+  if (!direct) return tl::unexpected<Error>(direct.error());
+  const auto pause = std::chrono::milliseconds(context.choose(2000, 500));
+  std::this_thread::sleep_for(pause / 4);
+  auto rounds = context.run("solo.idle_cpu", 5, {{"idle", {}, [&] { return idle_share(pause); }}});
+  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  context.add({.id = "solo.idle_cpu",
+               .unit = "cores",
+               .measured = rounds->summary("idle"),
+               .goal = Goal{0.001},
+               .peers = {}});
+  return {};
+}
+
+}  // namespace forebay::bench::solo

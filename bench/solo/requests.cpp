@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one request costs when data is small: 16384 tasks of 1 KiB in 16 MiB. Tasks are plain calls
+// here; a coroutine frame would cost more than what is measured.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "bench/frame/clock.hpp"
+#include "bench/solo/solo.hpp"
+#include "tools/probe/page_cache.hpp"
+
+namespace forebay::bench::solo {
+
+namespace {
+
+constexpr std::uint64_t kFileBytes = 16_MiB;
+constexpr std::uint64_t kTasks = 16384;
+constexpr double kMicroseconds = 1e6;
+/// One pass over resident data takes a millisecond; several of them make a sample.
+constexpr int kPasses = 20;
+
+Status visit_all(const Session& session, const Cut& cut) {
+  for (std::uint64_t task = 0; task < cut.task_count; ++task) {
+    const ByteRange slice = cut.slice(task);
+    Result<View> view = session.view(slice).wait();
+    if (!view) return tl::unexpected<Error>(view.error());
+    if (auto touched = touch(view->bytes(), slice.offset); !touched) return touched;
+  }
+  return {};
+}
+
+/// All bytes are in the window; each task gets a view and touches its lines.
+Result<double> time_hits(const Session& session, const Cut& cut) {
+  const Stopwatch watch;
+  for (int pass = 0; pass < kPasses; ++pass) {
+    if (auto done = visit_all(session, cut); !done) return tl::unexpected<Error>(done.error());
+  }
+  return watch.seconds() * kMicroseconds / static_cast<double>(cut.task_count) / kPasses;
+}
+
+/// From opening the session to the last line touched.
+Result<double> time_fetch(const File& file, const Cut& cut) {
+  const Stopwatch watch;
+  auto session = file.read_session();
+  if (!session) return tl::unexpected<Error>(session.error());
+  if (auto done = visit_all(*session, cut); !done) return tl::unexpected<Error>(done.error());
+  return watch.seconds() * kMicroseconds / static_cast<double>(cut.task_count);
+}
+
+/// The peer: each task preads its KiB into its own buffer.
+Result<double> time_preads(const Cut& cut, std::span<std::byte> memory) {
+  Cut one_thread = cut;
+  const Stopwatch watch;
+  const int descriptor = ::open(one_thread.path.c_str(), O_RDONLY | O_CLOEXEC);
+  for (std::uint64_t task = 0; task < cut.task_count; ++task) {
+    const ByteRange slice = cut.slice(task);
+    const auto into = memory.subspan(slice.offset, slice.size);
+    if (::pread(descriptor, into.data(), into.size(), static_cast<off_t>(slice.offset)) < 0) break;
+    if (auto touched = touch(into, slice.offset); !touched)
+      return tl::unexpected<Error>(touched.error());
+  }
+  ::close(descriptor);
+  return watch.seconds() * kMicroseconds / static_cast<double>(cut.task_count);
+}
+
+}  // namespace
+
+Status bench_requests(Context& context) {
+  const bool wants_hit = context.wants("solo.hit_us");
+  const bool wants_request = context.wants("solo.request_us");
+  if (!wants_hit && !wants_request) return {};
+  auto path = context.word_file(kFileBytes);
+  if (!path) return tl::unexpected<Error>(path.error());
+  if (auto warmed = probe::warm(*path); !warmed) return warmed;
+  const Cut cut{.path = *path, .file_bytes = kFileBytes, .task_count = kTasks};
+  const TouchedMemory memory(kFileBytes);
+  Runtime runtime;
+  auto file = runtime.open(path->string());
+  if (!file) return tl::unexpected<Error>(file.error());
+  auto cached = file->read_session(
+      {0, all}, {.window_bytes = 2 * kFileBytes, .retirement = Retirement::kCache});
+  if (!cached) return tl::unexpected<Error>(cached.error());
+  if (auto filled = visit_all(*cached, cut); !filled) return filled;
+
+  auto rounds = context.run("solo.request_us", 9,
+                            {{"hit", {}, [&] { return time_hits(*cached, cut); }},
+                             {"fetch", {}, [&] { return time_fetch(*file, cut); }},
+                             {"pread", {}, [&] { return time_preads(cut, memory.bytes()); }}});
+  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  const std::vector<Peer> peers = {{"pread", "us", rounds->summary("pread")}};
+  if (wants_hit) context.add({"solo.hit_us", "us", rounds->summary("hit"), Goal{0.05}, peers});
+  if (wants_request)
+    context.add({"solo.request_us", "us", rounds->summary("fetch"), Goal{0.3}, peers});
+  return {};
+}
+
+}  // namespace forebay::bench::solo

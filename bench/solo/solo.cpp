@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// One process, many tasks, one file: Forebay's sessions beside what a program would write with
+// pread and ifstream.
+#include "bench/solo/solo.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "bench/frame/clock.hpp"
+#include "runner/task.hpp"
+
+namespace forebay::bench::solo {
+
+namespace {
+
+/// A descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(const std::filesystem::path& path)
+      : value_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const noexcept { return value_; }
+
+ private:
+  int value_;
+};
+
+runner::Task pread_task(int descriptor, ByteRange slice, std::span<std::byte> into) {
+  const auto got = ::pread(descriptor, into.data(), slice.size, static_cast<off_t>(slice.offset));
+  if (got != static_cast<ssize_t>(slice.size)) {
+    co_return tl::unexpected<Error>(
+        system_error({.operation = "pread", .offset_bytes = slice.offset}, errno));
+  }
+  co_return touch(into, slice.offset);
+}
+
+runner::Task view_task(const Session& session, ByteRange slice) {
+  Result<View> view = co_await session.view(slice);
+  if (!view) co_return tl::unexpected<Error>(view.error());
+  co_return touch(view->bytes(), slice.offset);
+}
+
+}  // namespace
+
+TouchedMemory::TouchedMemory(std::uint64_t size_bytes)
+    : base_(::mmap(nullptr,
+                   size_bytes,
+                   PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+                   -1,
+                   0)),
+      size_bytes_(size_bytes) {
+  if (base_ == MAP_FAILED) throw std::bad_alloc();
+}
+
+Status touch(std::span<const std::byte> bytes, std::uint64_t offset_bytes) {
+  constexpr std::size_t kLine = 64;
+  std::uint64_t difference = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += kLine) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    difference |= word ^ (offset_bytes + at);
+  }
+  if (difference == 0) return {};
+  return failure({.kind = ErrorClass::kDamage,
+                  .operation = "check what was read",
+                  .offset_bytes = offset_bytes,
+                  .cause = "a word is not its own offset"});
+}
+
+Result<double> time_pread(const Cut& cut, std::span<std::byte> memory) {
+  EventLoop loop;
+  runner::TaskGroup group(loop);
+  const Stopwatch watch;
+  const Descriptor descriptor(cut.path);
+  const bool shared = memory.size() == cut.task_bytes();
+  for (std::uint64_t task = 0; task < cut.task_count; ++task) {
+    const ByteRange slice = cut.slice(task);
+    const std::uint64_t place = shared ? 0 : slice.offset;
+    group.spawn(pread_task(descriptor.get(), slice, memory.subspan(place, slice.size)));
+  }
+  if (auto done = group.run(cut.threads); !done) return tl::unexpected<Error>(done.error());
+  return watch.seconds();
+}
+
+Result<double> time_session(Runtime& runtime, const Cut& cut) {
+  auto file = runtime.open(cut.path.string());
+  if (!file) return tl::unexpected<Error>(file.error());
+  runner::TaskGroup group(runtime.loop());
+  const Stopwatch watch;
+  auto session = file->read_session({0, cut.file_bytes});
+  if (!session) return tl::unexpected<Error>(session.error());
+  for (std::uint64_t task = 0; task < cut.task_count; ++task)
+    group.spawn(view_task(*session, cut.slice(task)));
+  if (auto done = group.run(cut.threads); !done) return tl::unexpected<Error>(done.error());
+  return watch.seconds();
+}
+
+}  // namespace forebay::bench::solo
+
+namespace forebay::bench {
+
+FOREBAY_BENCHMARK(solo, "many tasks of one process read one file, without MPI") {
+  using Part = Status (*)(Context&);
+  const std::initializer_list<Part> parts = {solo::bench_bandwidth, solo::bench_requests,
+                                             solo::bench_memory,    solo::bench_blocks,
+                                             solo::bench_streams,   solo::bench_idle};
+  for (const Part part : parts) {
+    if (auto done = part(context); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace forebay::bench

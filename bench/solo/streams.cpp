@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams: a std::istream over a session beside std::ifstream, and a thousand awaitable streams on
+// one thread beside one task that reads everything in large direct requests.
+#include <fstream>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "bench/frame/clock.hpp"
+#include "bench/solo/solo.hpp"
+#include "runner/task.hpp"
+#include "tools/probe/page_cache.hpp"
+
+namespace forebay::bench::solo {
+
+namespace {
+
+constexpr std::size_t kRecordBytes = 64;
+constexpr std::uint64_t kStreams = 1000;
+constexpr std::size_t kStreamReadBytes = 4096;
+constexpr std::size_t kDirectReadBytes = 4_MiB;
+
+/// Reads a stream in records to its end; fails unless every byte came.
+Status read_records(std::istream& stream, std::uint64_t file_bytes) {
+  std::array<std::byte, kRecordBytes> record{};
+  std::uint64_t at = 0;
+  while (stream.read(reinterpret_cast<char*>(record.data()), kRecordBytes)) {
+    if (auto touched = touch(record, at); !touched) return touched;
+    at += kRecordBytes;
+  }
+  if (at == file_bytes) return {};
+  return failure({.kind = ErrorClass::kShortFile, .operation = "read records", .offset_bytes = at});
+}
+
+Result<double> time_ifstream(const Cut& cut) {
+  const Stopwatch watch;
+  std::ifstream stream(cut.path, std::ios::binary);
+  if (auto done = read_records(stream, cut.file_bytes); !done)
+    return tl::unexpected<Error>(done.error());
+  return watch.seconds();
+}
+
+Result<double> time_istream(Runtime& runtime, const Cut& cut) {
+  auto file = runtime.open(cut.path.string());
+  if (!file) return tl::unexpected<Error>(file.error());
+  const Stopwatch watch;
+  auto session = file->read_session();
+  if (!session) return tl::unexpected<Error>(session.error());
+  istream stream(*session);
+  if (auto done = read_records(stream, cut.file_bytes); !done)
+    return tl::unexpected<Error>(done.error());
+  return watch.seconds();
+}
+
+runner::Task stream_task(Session session, ByteRange slice) {
+  AsyncStream stream(std::move(session), slice);
+  std::vector<std::byte> buffer(kStreamReadBytes);
+  while (!stream.eof()) {
+    const std::uint64_t at = slice.offset + stream.tellg();
+    const Result<ByteCount> got = co_await stream.read(buffer);
+    if (!got) co_return tl::unexpected<Error>(got.error());
+    if (auto touched = touch(std::span(buffer).first(*got), at); !touched) co_return touched;
+  }
+  co_return Status();
+}
+
+Result<double> time_streams(Runtime& runtime, const Cut& cut) {
+  auto file = runtime.open(cut.path.string());
+  if (!file) return tl::unexpected<Error>(file.error());
+  runner::TaskGroup group(runtime.loop());
+  const Stopwatch watch;
+  auto session = file->read_session();
+  if (!session) return tl::unexpected<Error>(session.error());
+  for (std::uint64_t task = 0; task < cut.task_count; ++task)
+    group.spawn(stream_task(*session, cut.slice(task)));
+  if (auto done = group.run(); !done) return tl::unexpected<Error>(done.error());
+  return watch.seconds();
+}
+
+/// One task, one request of 4 MiB after the other, past the page cache.
+Result<double> time_direct(const Cut& cut) {
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, kDirectReadBytes, kDirectReadBytes) != 0) throw std::bad_alloc();
+  const std::unique_ptr<void, decltype(&std::free)> owner(memory, &std::free);
+  const std::span<std::byte> buffer(static_cast<std::byte*>(memory), kDirectReadBytes);
+  const int descriptor = ::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+  if (descriptor < 0) {
+    return tl::unexpected<Error>(
+        system_error({.operation = "open directly", .path = cut.path.string()}, errno));
+  }
+  Status status;
+  const Stopwatch watch;
+  for (std::uint64_t at = 0; status && at < cut.file_bytes;) {
+    const ssize_t got = ::pread(descriptor, buffer.data(), buffer.size(), static_cast<off_t>(at));
+    if (got <= 0) {
+      status = tl::unexpected<Error>(
+          system_error({.operation = "pread directly", .offset_bytes = at}, errno));
+      break;
+    }
+    status = touch(buffer.first(static_cast<std::size_t>(got)), at);
+    at += static_cast<std::uint64_t>(got);
+  }
+  const double seconds = watch.seconds();
+  ::close(descriptor);
+  if (!status) return tl::unexpected<Error>(status.error());
+  return seconds;
+}
+
+Status bench_istream(Context& context,
+                     const std::filesystem::path& path,
+                     std::uint64_t file_bytes) {
+  const Cut cut{.path = path, .file_bytes = file_bytes, .task_count = 1};
+  Runtime runtime;
+  const auto warm = [&] { return probe::warm(cut.path); };
+  auto rounds = context.run("solo.istream.over_ifstream", 7,
+                            {{"forebay", warm, [&] { return time_istream(runtime, cut); }},
+                             {"ifstream", warm, [&] { return time_ifstream(cut); }}});
+  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  context.add({.id = "solo.istream.over_ifstream",
+               .unit = "1",
+               .measured = rounds->ratio("forebay", "ifstream"),
+               .goal = Goal{0.7},
+               .peers = {{"forebay", "s", rounds->summary("forebay")},
+                         {"std::ifstream", "s", rounds->summary("ifstream")}}});
+  return {};
+}
+
+Status bench_async(Context& context, const std::filesystem::path& path, std::uint64_t file_bytes) {
+  // Streams end on a multiple of a record, so that every word can be checked; the last bytes of the
+  // file are left out.
+  const std::uint64_t slice = file_bytes / kStreams / kRecordBytes * kRecordBytes;
+  const Cut cut{.path = path, .file_bytes = slice * kStreams, .task_count = kStreams};
+  Runtime runtime;
+  const auto cold = [&] { return probe::drop_cached(cut.path); };
+  auto rounds = context.run("solo.streams", 7,
+                            {{"streams", cold, [&] { return time_streams(runtime, cut); }},
+                             {"direct", cold, [&] { return time_direct(cut); }}});
+  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  context.add({.id = "solo.streams",
+               .unit = "1",
+               .measured = rounds->ratio("streams", "direct"),
+               .goal = Goal{1.3},
+               .peers = {{"forebay", "s", rounds->summary("streams")},
+                         {"4 MiB direct reads", "s", rounds->summary("direct")}}});
+  return {};
+}
+
+}  // namespace
+
+Status bench_streams(Context& context) {
+  const bool wants_istream = context.wants("solo.istream.over_ifstream");
+  const bool wants_streams = context.wants("solo.streams");
+  if (!wants_istream && !wants_streams) return {};
+  const std::uint64_t file_bytes = context.choose(1_GiB, 128_MiB);
+  auto path = context.word_file(file_bytes);
+  if (!path) return tl::unexpected<Error>(path.error());
+  if (wants_istream) {
+    if (auto done = bench_istream(context, *path, file_bytes); !done) return done;
+  }
+  return wants_streams ? bench_async(context, *path, file_bytes) : Status();
+}
+
+}  // namespace forebay::bench::solo
