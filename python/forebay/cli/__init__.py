@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `forebay`: what it knows, and how it ends.
+
+Only click is imported here. Each command lives in a module of its own that is imported when it is
+called, and imports rich, numpy and matplotlib only where it shows something: help must come at
+once.
+"""
+
+import importlib
+import signal
+import sys
+
+import click
+
+from forebay import __version__
+from forebay.errors import EXIT_SIGNAL, EXIT_USAGE, ForebayError, Terminated
+
+# Name: module, and the line that `forebay --help` shows without importing it.
+COMMANDS = {
+    "doctor": ("forebay.cli.doctor", "Look at this machine: what Forebay can use, and advice."),
+    "tipsy": ("forebay.cli.tipsy", "Make, check and analyse Tipsy snapshots."),
+    "bench": ("forebay.cli.bench", "Run benchmarks: a table and a picture against the goals."),
+    "demo": ("forebay.cli.demo", "Analyse a 1 GiB snapshot with and without Forebay."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx):
+        return list(COMMANDS)
+
+    def get_command(self, ctx, cmd_name):
+        if cmd_name not in COMMANDS:
+            return None
+        return importlib.import_module(COMMANDS[cmd_name][0]).command
+
+    def format_commands(self, ctx, formatter):
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="forebay")
+def cli():
+    """A basin between storage and computation: task-level parallel I/O."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command line and returns its exit code: 0 done, 1 failed, 2 wrong usage,
+    128 + number for a signal."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _terminate)
+    try:
+        return cli.main(arguments, prog_name="forebay", standalone_mode=False) or 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help())
+        return EXIT_USAGE
+    except click.UsageError as error:
+        return _fail(f"{_first_lower(error.format_message())} {_see_help(error)}", EXIT_USAGE)
+    except click.ClickException as error:
+        return _fail(error.format_message(), error.exit_code)
+    except ForebayError as error:
+        return _fail(str(error), error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted", EXIT_SIGNAL + signal.SIGINT)
+    except Terminated as error:
+        return _fail("terminated", error.exit_code)
+    except BrokenPipeError:  # a reader such as head has seen enough
+        sys.stderr.close()
+        return EXIT_SIGNAL + signal.SIGPIPE
+
+
+def _terminate(number, _frame):
+    raise Terminated(number)
+
+
+def _fail(message: str, exit_code: int) -> int:
+    click.secho(f"error: {' '.join(message.split())}", fg="red", err=True)
+    return exit_code
+
+
+def _first_lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _see_help(error: click.UsageError) -> str:
+    path = error.ctx.command_path if error.ctx else "forebay"
+    return f"See {path} --help."

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`forebay bench`: runs forebay-bench, shows its results as a table and draws them."""
+
+from pathlib import Path
+
+import click
+
+from forebay import native
+from forebay.cli.output import json_option, plot_option, report, say
+from forebay.errors import EXIT_USAGE, ForebayError, NativeError
+
+PROGRAM = "forebay-bench"
+
+
+@click.command(name="bench", short_help="Run benchmarks.")
+@click.argument("name", required=False)
+@click.option("--list", "list_only", is_flag=True, help="List the benchmarks there are.")
+@click.option("--all", "run_all", is_flag=True, help="Run all of them, one after another.")
+@click.option("--quick", is_flag=True, help="Smaller files: a minute, not several; same ids.")
+@click.option("--only", metavar="ID,...", help="Measure these results only.")
+@click.option(
+    "--dir",
+    "folder",
+    default=".",
+    show_default=True,
+    type=click.Path(exists=True, file_okay=False, writable=True),
+    help="Where files are made for the run; the disk under it is measured.",
+)
+@json_option
+@plot_option("the results against their goals")
+def command(name, list_only, run_all, **options):
+    """Run benchmark NAME: value, spread over the runs, goal, and what others reach beside it.
+
+    Goals are printed, never enforced: the exit code says whether it ran, not how fast it was.
+    """
+    if list_only:
+        return show_list(options["json_file"])
+    if bool(name) == run_all:
+        raise ForebayError("name one benchmark, or --all; see forebay bench --list", EXIT_USAGE)
+    if run_all and options["plot_file"]:
+        raise ForebayError("--plot draws one benchmark: name it", EXIT_USAGE)
+    names = [one["name"] for one in listed()] if run_all else [name]
+    runs = [run(one, native_arguments(options)) for one in names]
+    show_runs(runs, run_all, options)
+    for _, error in runs:
+        if error is not None:
+            raise error
+
+
+def native_arguments(options: dict) -> list[str]:
+    arguments = ["--dir", options["folder"]]
+    if options["quick"]:
+        arguments.append("--quick")
+    if options["only"]:
+        arguments += ["--only", options["only"]]
+    return arguments
+
+
+def show_runs(runs: list, as_list: bool, options: dict) -> None:
+    documents = [document for document, _ in runs]
+    report(
+        documents if as_list else documents[0],
+        options["json_file"],
+        lambda console: show(console, documents),
+    )
+    if options["plot_file"]:
+        draw(documents[0], options["plot_file"])
+        say(options["json_file"], f"picture: {options['plot_file']}")
+
+
+def listed() -> list[dict]:
+    return native.call(PROGRAM, ["--list"]).document
+
+
+def show_list(json_file: str | None) -> None:
+    benchmarks = listed()
+
+    def render(console):
+        from forebay.report.terminal import table
+
+        result = table("Benchmarks", "name", "what it measures")
+        for one in benchmarks:
+            result.add_row(one["name"], one["description"])
+        console.print(result)
+
+    report(benchmarks, json_file, render)
+
+
+def run(name: str, arguments: list[str]) -> tuple[dict, NativeError | None]:
+    """Runs one benchmark. A failure after some results gives these and the failure."""
+    from forebay.report.terminal import progress
+
+    try:
+        with progress() as on_progress:
+            return native.call(PROGRAM, [name, *arguments], on_progress).document, None
+    except NativeError as error:
+        if not (isinstance(error.document, dict) and error.document.get("results")):
+            raise
+        return error.document, error
+
+
+def show(console, documents: list[dict]) -> None:
+    from forebay.report.bench_table import print_results
+
+    for document in documents:
+        print_results(console, document)
+
+
+def draw(document: dict, file: str) -> None:
+    from forebay.report.bench_plot import draw_results
+
+    draw_results(document, Path(file))

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`forebay demo`: one snapshot, one analysis, read through std::ifstream and through Forebay."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import click
+
+from forebay.cli.output import STDOUT, json_option, report, say
+from forebay.errors import ForebayError
+
+SIZES = {False: ("1GiB", 1 << 30), True: ("64MiB", 64 << 20)}  # by --quick
+SPACE_BESIDE_BYTES = 256 << 20
+STATE_LIMIT_S = 40  # for the pairs of a state, after the first three
+SAMPLE_ENDINGS = (".tbin", ".std", ".tipsy")
+
+
+@click.command(name="demo", short_help="Analyse a 1 GiB snapshot both ways.")
+@click.option("--quick", is_flag=True, help="64 MiB instead of 1 GiB.")
+@click.option(
+    "--dir",
+    "folder",
+    default="build/demo",
+    show_default=True,
+    type=click.Path(file_okay=False),
+    help="Where the snapshot and the pictures go; made if it is missing.",
+)
+@json_option
+def command(quick, folder, json_file):
+    """Make a Plummer sphere of gas, dark and star particles (once), analyse it in thousands of
+    tasks that read it through std::ifstream and through Forebay, cold and warm, and draw what came
+    out. With FOREBAY_SAMPLES set, the real snapshots in that folder are analysed too."""
+    place = prepare(Path(folder))
+    snapshot, generated = obtain_snapshot(place, *SIZES[quick])
+    comparisons = [run_pairs(snapshot, cold) for cold in (True, False)]
+    samples = analyse_samples()
+    pictures = draw(place, comparisons, generated["model"])
+    document = to_document(generated, comparisons, samples, pictures)
+    report(document, json_file, lambda console: _tables().print_demo(console, document))
+    if json_file != STDOUT:
+        say(json_file, "Pictures:\n" + "\n".join(f"  {picture}" for picture in pictures))
+
+
+def prepare(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"cannot make {folder}: {error.strerror}; choose another folder with --dir"
+        raise ForebayError(message) from None
+    return folder
+
+
+def obtain_snapshot(folder: Path, size: str, size_bytes: int) -> tuple[Path, dict]:
+    """The snapshot and what its generator said: from an earlier run if nothing touched it since."""
+    from forebay.cli import tipsy
+
+    snapshot = folder / f"plummer-{size}.tipsy"
+    note = snapshot.with_suffix(".json")
+    if (generated := read_note(note, snapshot)) is not None:
+        return snapshot, generated
+    snapshot.unlink(missing_ok=True)
+    require_space(folder, size_bytes)
+    generated = tipsy.generate_snapshot(str(snapshot), {"size": size})
+    facts = snapshot.stat()
+    stamp = {"file_bytes": facts.st_size, "changed_ns": facts.st_mtime_ns}
+    note.write_text(json.dumps({"stamp": stamp, "generated": generated}), encoding="utf-8")
+    return snapshot, generated
+
+
+def read_note(note: Path, snapshot: Path) -> dict | None:
+    try:
+        text = json.loads(note.read_text(encoding="utf-8"))
+        facts = snapshot.stat()
+        same = text["stamp"] == {"file_bytes": facts.st_size, "changed_ns": facts.st_mtime_ns}
+        return text["generated"] if same else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def require_space(folder: Path, size_bytes: int) -> None:
+    from forebay.report import units
+
+    free = shutil.disk_usage(folder).free
+    needed = size_bytes + SPACE_BESIDE_BYTES
+    if free < needed:
+        raise ForebayError(
+            f"{folder} has {units.size(free)} free and {units.size(needed)} are needed; "
+            "free some, or choose another folder with --dir"
+        )
+
+
+def run_pairs(snapshot: Path, cold: bool):
+    """Compares the readers on a file that is dropped from the page cache, or lies in it."""
+    from forebay.cli import tipsy
+    from forebay.comparison import compare
+
+    def analyse(reader: str, told: str) -> dict:
+        options = {"source": reader, "cold": cold}
+        return tipsy.ask("analyse", str(snapshot), options, told=told).document
+
+    if not cold:
+        analyse("ifstream", "warming up: ")
+    return compare(analyse, cold, STATE_LIMIT_S)
+
+
+def sample_files() -> list[Path]:
+    """Real snapshots, where FOREBAY_SAMPLES names a folder of them."""
+    folder = os.environ.get("FOREBAY_SAMPLES")
+    if not folder:
+        return []
+    return sorted(path for path in Path(folder).rglob("*") if path.suffix in SAMPLE_ENDINGS)
+
+
+def analyse_samples() -> list[dict]:
+    from forebay.cli import tipsy
+    from forebay.comparison import require_same
+
+    samples = []
+    for file in sample_files():
+        options = {"tasks": 64}
+        ours = tipsy.ask("analyse", str(file), options | {"source": "forebay"}).document
+        theirs = tipsy.ask("analyse", str(file), options | {"source": "ifstream"}).document
+        require_same(theirs, ours)
+        samples.append(ours)
+    return samples
+
+
+def draw(folder: Path, comparisons: list, model: dict) -> list[str]:
+    from forebay.report.demo_plot import draw_times
+    from forebay.report.density_plot import draw_density
+
+    density, times = folder / "density.png", folder / "times.png"
+    draw_density(comparisons[0].analyses["forebay"][-1], density, model["scale_radius"])
+    draw_times(comparisons, times)
+    return [str(density), str(times)]
+
+
+def to_document(generated: dict, comparisons: list, samples: list, pictures: list) -> dict:
+    from forebay import comparison
+
+    return {
+        "analysis": comparisons[0].analyses["forebay"][-1],
+        "model": generated["model"],
+        "readers_agree": True,  # or compare() had raised
+        **{one.state: comparison.to_document(one) for one in comparisons},
+        "samples": samples,
+        "pictures": pictures,
+    }
+
+
+def _tables():
+    from forebay.report import demo_tables
+
+    return demo_tables

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all commands have in common in what they print: --json, tables, progress.
+
+With `--json -` standard output carries the document and nothing else; progress always goes to
+standard error.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from forebay.errors import EXIT_USAGE, ForebayError
+
+STDOUT = "-"
+
+
+def json_option(function):
+    """Adds --json FILE."""
+    return click.option(
+        "--json",
+        "json_file",
+        metavar="FILE",
+        callback=lambda _ctx, _parameter, value: check_target(value),
+        help="Write the result as JSON to FILE; - is standard output, and nothing else goes there.",
+    )(function)
+
+
+def plot_option(what: str):
+    """Adds --plot FILE.png."""
+    return click.option(
+        "--plot",
+        "plot_file",
+        metavar="FILE",
+        callback=lambda _ctx, _parameter, value: check_target(value, (".png", ".svg", ".pdf")),
+        help=f"Draw {what} to FILE (.png, .svg or .pdf).",
+    )
+
+
+def check_target(file: str | None, endings: tuple[str, ...] = ()) -> str | None:
+    """Refuses a file that cannot be written before long work, not after it."""
+    if file is None or (file == STDOUT and not endings):
+        return file
+    path = Path(file)
+    if endings and path.suffix.lower() not in endings:
+        raise ForebayError(f"{file} must end in {', '.join(endings)}", EXIT_USAGE)
+    if path.is_dir():
+        raise ForebayError(f"{file} is a folder; name a file in it", EXIT_USAGE)
+    if not path.absolute().parent.is_dir():
+        raise ForebayError(f"there is no folder {path.parent}; make it first", EXIT_USAGE)
+    return file
+
+
+def report(document, json_file: str | None, render: Callable) -> None:
+    """Writes the document where --json says, and calls `render(console)` unless that is stdout."""
+    if json_file is not None:
+        write_json(document, json_file)
+    if json_file != STDOUT:
+        from forebay.report.terminal import make_console
+
+        render(make_console())
+
+
+def write_json(document, json_file: str) -> None:
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    if json_file == STDOUT:
+        click.echo(text)
+        return
+    try:
+        Path(json_file).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ForebayError(f"cannot write {json_file}: {error.strerror}; name another") from None
+
+
+def say(json_file: str | None, text: str) -> None:
+    """A line for the reader, unless standard output belongs to the document."""
+    if json_file != STDOUT:
+        click.echo(text)

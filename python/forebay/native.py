@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calling the native programs: one JSON document comes back, progress comes on the way.
+
+A child gets a process group of its own, so that whatever ends us ends all of it: it is asked with
+TERM, and killed when it does not listen.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from forebay.errors import EXIT_SIGNAL, ForebayError, NativeError
+
+KILL_AFTER_S = 5
+NOISE_LINES_KEPT = 20
+PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One step of work under way, as a native program tells it."""
+
+    done: int
+    total: int
+    unit: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a program printed, and how it ended."""
+
+    document: object
+    exit_code: int
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def find(name: str) -> Path:
+    """The path of a native program: in FOREBAY_LIBEXEC, else beside this Python."""
+    chosen = os.environ.get("FOREBAY_LIBEXEC")
+    folder = Path(chosen) if chosen else Path(sys.prefix) / "libexec" / "forebay"
+    path = folder / name
+    if not path.is_file() or not os.access(path, os.X_OK):
+        raise ForebayError(f"{name} is not in {folder}; run make build")
+    return path
+
+
+def call(
+    name: str,
+    arguments: Iterable[str],
+    on_progress: OnProgress | None = None,
+    answers: tuple[int, ...] = (0,),
+) -> Answer:
+    """Runs a program to its end. Exit codes in `answers` are answers; others are a NativeError.
+
+    Blocks. Whatever is raised meanwhile (Ctrl-C, a termination) ends the child before it goes on.
+    """
+    command = [str(find(name)), *arguments]
+    if on_progress is not None:
+        command.append("--progress")
+    with tempfile.TemporaryFile() as output:
+        process = _start(command, output)
+        stderr = _Stderr(on_progress)
+        try:
+            for line in process.stderr:
+                stderr.take(line)
+            exit_code = process.wait()
+        finally:
+            _end(process)
+            process.stderr.close()
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    return _answer(name, exit_code, text, stderr, answers)
+
+
+def _start(command: list[str], output) -> subprocess.Popen:
+    libc = ctypes.CDLL(None)
+
+    def end_with_parent():
+        # Should we be killed without a chance to clean up, the kernel tells the child.
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            process_group=0,
+            preexec_fn=end_with_parent,
+        )
+    except OSError as error:
+        message = f"{command[0]} cannot be run: {error.strerror}; run make build"
+        raise ForebayError(message) from None
+
+
+def _end(process: subprocess.Popen) -> None:
+    """Makes sure that nothing of the child's process group is left."""
+    try:
+        if process.poll() is None:
+            _signal_group(process, signal.SIGTERM)
+            process.wait(KILL_AFTER_S)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        pass
+    finally:
+        _signal_group(process, signal.SIGKILL)
+        process.wait()
+
+
+def _signal_group(process: subprocess.Popen, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left in it
+        os.killpg(process.pid, number)
+
+
+class _Stderr:
+    """Sorts the lines of standard error: progress goes on at once, an error is kept."""
+
+    def __init__(self, on_progress: OnProgress | None):
+        self.on_progress = on_progress
+        self.error: dict | None = None
+        self.noise: list[str] = []
+
+    def take(self, line: bytes) -> None:
+        message = _object_of(line)
+        if isinstance(message.get("error"), dict):
+            self.error = message["error"]
+        elif "progress" in message:
+            if self.on_progress is not None:
+                self.on_progress(_progress_of(message))
+        elif text := line.decode(errors="replace").strip():
+            self.noise = [*self.noise, text][-NOISE_LINES_KEPT:]
+
+
+def _object_of(line: bytes) -> dict:
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _progress_of(message: dict) -> Progress:
+    return Progress(
+        message["progress"],
+        message.get("total", 0),
+        message.get("unit", ""),
+        message.get("what", ""),
+    )
+
+
+def _answer(
+    name: str, exit_code: int, text: str, stderr: _Stderr, answers: tuple[int, ...]
+) -> Answer:
+    document = _document_of(text)
+    if exit_code < 0:
+        raise ForebayError(_death(name, -exit_code, stderr), EXIT_SIGNAL - exit_code)
+    if exit_code not in answers:
+        if stderr.error is not None:
+            raise NativeError(stderr.error, document)
+        said = stderr.noise[-1] if stderr.noise else "nothing"
+        raise ForebayError(f"{name} ended with code {exit_code} and said: {said}")
+    if document is None:
+        raise ForebayError(f"{name} printed no JSON; it is of another version: run make build")
+    return Answer(document, exit_code)
+
+
+def _document_of(text: str):
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _death(name: str, number: int, stderr: _Stderr) -> str:
+    cause = signal.Signals(number).name
+    if number == signal.SIGKILL:
+        return f"{name} was killed ({cause}); was memory short? The kernel's log (dmesg) says so"
+    said = f"; its last line: {stderr.noise[-1]}" if stderr.noise else ""
+    return f"{name} died of {cause}{said}"

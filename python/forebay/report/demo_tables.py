@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the demonstration found, in the terminal: physics first, then time and memory."""
+
+from pathlib import Path
+
+from forebay.report import units
+from forebay.report.terminal import facts, table
+from forebay.report.tipsy_tables import physics_rows, vector
+
+READER_NAMES = {"ifstream": "std::ifstream", "forebay": "Forebay"}
+STATE_TEXTS = {
+    "cold": "from storage (the file was dropped from the page cache before each run)",
+    "warm": "from the page cache",
+}
+
+
+def print_demo(console, document: dict) -> None:
+    analysis = document["analysis"]
+    name = Path(analysis["snapshot"]["path"]).name
+    rows = physics_rows(analysis)
+    rows.append(("theory", _theory(document["model"])))
+    console.print(facts(f"{name}: what the analysis found", rows))
+    for state, text in STATE_TEXTS.items():
+        console.print(_time_table(f"Read {text}", document[state]))
+        console.print(f"  {gain_text(document[state]['over_ifstream'])}\n")
+    console.print("Both readers give the same results to the last bit.\n")
+    if document["samples"]:
+        console.print(_sample_table(document["samples"]))
+
+
+def _theory(model: dict) -> str:
+    return (
+        f"mass {model['total_mass']:g}, velocity dispersion {model['dispersion']:.5g} "
+        f"(Plummer sphere, a = {model['scale_radius']:g})"
+    )
+
+
+def gain_text(ratio: dict) -> str:
+    """One honest sentence: how much, how sure, and red where Forebay loses."""
+    runs, faster = ratio["runs"], ratio["pairs_faster"]
+    spread = units.quantity_range(*ratio["spread"], ratio["unit"])
+    value = f"{units.number(ratio['value'])} of the time (pairs: {spread})"
+    if faster == runs:
+        times = units.number(1 / ratio["value"])
+        return f"[green]Through Forebay it takes {value}: {times} times as fast.[/]"
+    if faster == 0:
+        return f"[red]Through Forebay it takes {value}: slower.[/]"
+    return f"[yellow]Through Forebay it takes {value}: faster in {faster} of {runs} pairs.[/]"
+
+
+def _time_table(title: str, compared: dict):
+    result = table(
+        title, "reader", "time", "spread", "waiting", "computing", "first particle", "memory",
+        right=(1, 2, 3, 4, 5, 6),
+    )  # fmt: skip
+    for reader, name in READER_NAMES.items():
+        one = compared[reader]
+        result.add_row(
+            name,
+            f"[bold]{units.duration(one['total_s']['value'])}[/]",
+            units.quantity_range(*one["total_s"]["spread"], "s"),
+            units.duration(one["waiting_s"]["value"]),
+            units.duration(one["computing_s"]["value"]),
+            units.duration(one["first_particle_s"]["value"]),
+            units.size(one["peak_pss_bytes"]["value"]),
+        )
+    return result
+
+
+def _sample_table(samples: list[dict]):
+    result = table(
+        "Real snapshots (FOREBAY_SAMPLES)",
+        "file", "particles", "mass", "centre of mass", "dispersion", "time",
+        right=(1, 2, 4, 5),
+    )  # fmt: skip
+    for one in samples:
+        result.add_row(
+            Path(one["snapshot"]["path"]).name,
+            units.count(one["snapshot"]["counts"]["total"]),
+            f"{one['mass']:.5g}",
+            vector(one["centre_of_mass"]),
+            f"{one['velocity_dispersion']['total']:.4g}",
+            units.duration(one["times_s"]["total"]),
+        )
+    return result

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers as people read them: three digits and a unit.
+
+Three, because a spread of some percent makes more of them a lie.
+"""
+
+import math
+
+BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+SMALLEST_WRITTEN_OUT = 1e-6
+SMALLEST_WITH_ZEROS = 1e-3  # below, zeros at the end only hide the value
+UNIT_TEXTS = {"us": "µs", "1": ""}
+
+
+def number(value: float) -> str:
+    """Three significant digits, without an exponent where that is readable: 1.23, 123, 12345."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if abs(value) < SMALLEST_WRITTEN_OUT:
+        return f"{value:.3g}"
+    text = f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+    return text.rstrip("0") if abs(value) < SMALLEST_WITH_ZEROS else text
+
+
+def limit(value: float) -> str:
+    """A number that somebody chose, as they wrote it: 0.75, 96."""
+    return f"{value:.6g}"
+
+
+def size(size_bytes: float) -> str:
+    """1536 is 1.50 KiB."""
+    value, unit = float(size_bytes), BYTE_UNITS[0]
+    for larger in BYTE_UNITS[1:]:
+        if abs(value) < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{value:.0f} {unit}" if value == int(value) else f"{number(value)} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """0.0123 is 12.3 ms."""
+    for factor, unit in TIME_UNITS:
+        if abs(seconds) >= factor:
+            return f"{number(seconds / factor)} {unit}"
+    return "0 s" if seconds == 0 else f"{number(seconds / 1e-9)} ns"
+
+
+def rate(bytes_per_s: float) -> str:
+    """Bytes in a second, in powers of 1000 as disks are sold."""
+    for factor, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
+        if bytes_per_s >= factor:
+            return f"{number(bytes_per_s / factor)} {unit}"
+    return f"{number(bytes_per_s)} B/s"
+
+
+def count(value: int) -> str:
+    """1234567 is 1,234,567."""
+    return f"{value:,}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with the unit that a benchmark gives it; "1" means a ratio, "s" is scaled."""
+    if unit == "s":
+        return duration(value)
+    return with_unit(number(value), unit)
+
+
+def with_unit(text: str, unit: str) -> str:
+    """A number that is text already, and its unit as it is printed."""
+    return f"{text} {UNIT_TEXTS.get(unit, unit)}".rstrip()
+
+
+def quantity_range(low: float, high: float, unit: str) -> str:
+    """Both ends with one unit where that is shorter: 1.2 … 3.4 µs."""
+    first, last = quantity(low, unit), quantity(high, unit)
+    first_unit, last_unit = first.partition(" ")[2], last.partition(" ")[2]
+    return f"{first.partition(' ')[0]} … {last}" if first_unit == last_unit else f"{first} … {last}"
