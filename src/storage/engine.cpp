@@ -14,6 +14,11 @@ namespace forebay::storage {
 
 namespace {
 
+/// The kernel refuses to allocate nothing; for us it is done.
+bool allocates_nothing(const Operation& operation) noexcept {
+  return operation.kind == OperationKind::kAllocate && operation.length_bytes == 0;
+}
+
 bool moves_bytes(const Operation& operation) noexcept {
   return operation.kind == OperationKind::kRead || operation.kind == OperationKind::kWrite;
 }
@@ -168,6 +173,7 @@ std::optional<Completion> Engine::settle_error(std::uint32_t index, int error_nu
     ready_.push_back(index);
     return std::nullopt;
   }
+  if (error_number == EINVAL && allocates_nothing(slot.operation)) return finish(index, 0);
   if (error_number == EAGAIN && retry_later(index)) return std::nullopt;
   return finish(index, tl::unexpected<Error>(error_of(slot, error_number)));
 }

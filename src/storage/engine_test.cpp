@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the conformance suite cannot time or arrange: back-off by a hand-driven clock, the end of
+// retries, and transfers longer than one system call moves, on a file that only pretends.
+#include "storage/engine.hpp"
+
+#include <cerrno>
+#include <map>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include "storage/memory_backend.hpp"
+#include "storage/memory_file.hpp"
+#include "storage/testing.hpp"
+
+namespace forebay::storage {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A clock that goes on by a fixed step each time it is asked.
+class SteppingClock final : public Clock {
+ public:
+  TimePoint now() const noexcept override { return now_ += std::chrono::microseconds(50); }
+
+ private:
+  mutable TimePoint now_{};
+};
+
+/// Answers each attempt from a script of results; after its end all attempts succeed in full.
+class ScriptedBackend final : public Backend {
+ public:
+  explicit ScriptedBackend(std::vector<std::int64_t> results) : results_(std::move(results)) {}
+  std::string_view name() const noexcept override { return "scripted"; }
+  std::size_t capacity() const noexcept override { return 4; }
+  bool accepts(const File& /*file*/) const noexcept override { return true; }
+  std::size_t submit(std::span<const Operation> operations) override {
+    attempts.insert(attempts.end(), operations.begin(), operations.end());
+    waiting_.insert(waiting_.end(), operations.begin(), operations.end());
+    return operations.size();
+  }
+  std::size_t wait(std::span<RawCompletion> completions, Deadline /*deadline*/) override {
+    if (waiting_.empty()) return 0;
+    const Operation operation = waiting_.front();
+    waiting_.erase(waiting_.begin());
+    const bool scripted = next_ < results_.size();
+    completions[0] = {operation.tag, scripted ? results_[next_++]
+                                              : static_cast<std::int64_t>(operation.memory.size())};
+    return 1;
+  }
+  void wake() noexcept override {}
+
+  std::vector<Operation> attempts;
+
+ private:
+  std::vector<std::int64_t> results_;
+  std::size_t next_ = 0;
+  std::vector<Operation> waiting_;
+};
+
+class EngineTest : public ::testing::Test {
+ protected:
+  /// Runs one read of 1000 bytes at offset 50 against a script.
+  Completion read_with(std::vector<std::int64_t> results) {
+    auto scripted = std::make_unique<ScriptedBackend>(std::move(results));
+    backend = scripted.get();
+    engine.emplace(std::move(scripted), EngineOptions{.clock = &clock});
+    const Operation read = read_operation(file, 50, memory, 7);
+    EXPECT_EQ(engine->submit({&read, 1}), 1U);
+    std::array<Completion, 1> completions;
+    EXPECT_EQ(engine->wait(completions, std::nullopt), 1U);
+    return completions[0];
+  }
+
+  SteppingClock clock;
+  MemoryFile file{"data", pattern(2000)};
+  std::vector<std::byte> memory = std::vector<std::byte>(1000);
+  ScriptedBackend* backend = nullptr;
+  std::optional<Engine> engine;
+};
+
+TEST_F(EngineTest, short_transfer_goes_on_where_it_stopped) {
+  EXPECT_EQ(*read_with({300, -EINTR, 200}).bytes, 1000U);
+  ASSERT_EQ(backend->attempts.size(), 4U);
+  EXPECT_EQ(backend->attempts[1].offset_bytes, 350U);
+  EXPECT_EQ(backend->attempts[1].memory.data(), memory.data() + 300);
+  EXPECT_EQ(backend->attempts[1].memory.size(), 700U);
+  EXPECT_EQ(backend->attempts[2].offset_bytes, 350U);
+  EXPECT_EQ(backend->attempts[3].offset_bytes, 550U);
+}
+
+TEST_F(EngineTest, nothing_read_is_the_end_of_the_file) {
+  EXPECT_EQ(*read_with({300, 0}).bytes, 300U);
+  EXPECT_EQ(*read_with({0}).bytes, 0U);
+}
+
+TEST_F(EngineTest, error_after_a_part_names_where_it_happened) {
+  const Completion completion = read_with({300, -EIO});
+  EXPECT_EQ(completion.tag, 7U);
+  ASSERT_FALSE(completion.bytes);
+  EXPECT_EQ(completion.bytes.error().message(),
+            "read data at offset 350: Input/output error (EIO)");
+}
+
+TEST_F(EngineTest, eagain_is_tried_again_and_forgotten) {
+  EXPECT_EQ(*read_with({-EAGAIN, -EAGAIN, 300, -EAGAIN}).bytes, 1000U);
+  EXPECT_EQ(backend->attempts.size(), 5U);
+}
+
+TEST_F(EngineTest, eagain_without_end_is_an_error_in_the_end) {
+  const Completion completion = read_with(std::vector<std::int64_t>(1000, -EAGAIN));
+  ASSERT_FALSE(completion.bytes);
+  EXPECT_EQ(completion.bytes.error().error_number(), EAGAIN);
+  EXPECT_THAT(completion.bytes.error().message(), HasSubstr("tried again"));
+  // 100 us, doubled until 5 s are over: the limit is reached in few attempts.
+  EXPECT_GT(backend->attempts.size(), 10U);
+  EXPECT_LT(backend->attempts.size(), 20U);
+}
+
+TEST_F(EngineTest, end_of_retries_fails_what_waits_for_another_try) {
+  SteadyClock real;
+  engine.emplace(std::make_unique<ScriptedBackend>(std::vector<std::int64_t>(1000, -EAGAIN)),
+                 EngineOptions{.retry_first_us = std::chrono::hours(1),
+                               .retry_total_us_max = std::chrono::hours(9),
+                               .clock = &real});
+  const Operation read = read_operation(file, 0, memory, 7);
+  engine->submit({&read, 1});
+  std::array<Completion, 2> completions;
+  EXPECT_EQ(engine->wait(completions, kDoNotBlock), 0U);
+  EXPECT_EQ(engine->in_flight(), 1U);
+  engine->end_retries();
+  ASSERT_EQ(engine->wait(completions, std::nullopt), 1U);
+  EXPECT_EQ(completions[0].bytes.error().error_number(), EAGAIN);
+  EXPECT_EQ(engine->in_flight(), 0U);
+  engine->submit({&read, 1});
+  ASSERT_EQ(engine->wait(completions, std::nullopt), 1U);
+  EXPECT_FALSE(completions[0].bytes);
+}
+
+TEST_F(EngineTest, write_that_moves_nothing_is_an_error_and_no_loop) {
+  engine.emplace(std::make_unique<ScriptedBackend>(std::vector<std::int64_t>{10, 0}));
+  const Operation write = write_operation(file, 5, memory, 1);
+  engine->submit({&write, 1});
+  std::array<Completion, 1> completions;
+  ASSERT_EQ(engine->wait(completions, std::nullopt), 1U);
+  ASSERT_FALSE(completions[0].bytes);
+  EXPECT_EQ(completions[0].bytes.error().offset_bytes(), 15U);
+}
+
+TEST_F(EngineTest, operations_complete_in_the_order_the_backend_says) {
+  auto held = std::make_unique<MemoryBackend>(8);
+  MemoryBackend& control = *held;
+  engine.emplace(std::move(held));
+  control.hold();
+  const std::span<std::byte> into(memory);
+  const std::array<Operation, 3> reads{read_operation(file, 0, into.first(10), 1),
+                                       read_operation(file, 0, into.first(10), 2),
+                                       read_operation(file, 0, into.first(10), 3)};
+  EXPECT_EQ(engine->submit(reads), 3U);
+  EXPECT_EQ(control.held_count(), 3U);
+  std::array<Completion, 3> completions;
+  EXPECT_EQ(engine->wait(completions, kDoNotBlock), 0U);
+  EXPECT_TRUE(control.release(2));
+  EXPECT_TRUE(control.release(0));
+  EXPECT_FALSE(control.release(5));
+  ASSERT_EQ(engine->wait(completions, std::nullopt), 2U);
+  EXPECT_EQ(completions[0].tag, 3U);
+  EXPECT_EQ(completions[1].tag, 1U);
+  control.release_all();
+  ASSERT_EQ(engine->wait(completions, std::nullopt), 1U);
+  EXPECT_EQ(completions[0].tag, 2U);
+}
+
+/// Pretends to be a long file: moves everything it is asked for and touches no memory.
+class PretendedFile final : public File {
+ public:
+  const std::string& path() const noexcept override { return path_; }
+  FileSystem file_system() const noexcept override { return FileSystem::kMemory; }
+  Access access() const noexcept override { return Access::kBuffered; }
+  std::size_t alignment_bytes() const noexcept override { return 1; }
+  int descriptor() const noexcept override { return -1; }
+  Result<std::uint64_t> size() const override { return all; }
+  Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) override {
+    moved.push_back({offset_bytes, into.size()});
+    return into.size();
+  }
+  Result<std::size_t> write_at(std::span<const std::byte> from,
+                               std::uint64_t offset_bytes) override {
+    moved.push_back({offset_bytes, from.size()});
+    return from.size();
+  }
+  Status sync() override { return {}; }
+  Status allocate(ByteRange /*range*/) override { return {}; }
+  Status truncate(std::uint64_t /*size_bytes*/) override { return {}; }
+  std::optional<double> cached_fraction(ByteRange /*range*/) const override { return 1; }
+
+  std::vector<ByteRange> moved;
+
+ private:
+  std::string path_ = "pretended";
+};
+
+TEST(EngineLongTransfer, transfer_over_the_limit_of_one_call_is_cut_without_gaps) {
+  constexpr std::uint64_t kSize = 5_GiB;
+  constexpr std::uint64_t kOffset = 3_GiB + 1;
+  void* const nothing =
+      ::mmap(nullptr, kSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(nothing, MAP_FAILED);
+  const std::span<std::byte> memory(static_cast<std::byte*>(nothing), kSize);
+  Engine engine(std::make_unique<MemoryBackend>(4));
+  for (const OperationKind kind : {OperationKind::kRead, OperationKind::kWrite}) {
+    PretendedFile file;
+    const Operation operation{
+        .kind = kind, .file = &file, .offset_bytes = kOffset, .memory = memory, .tag = 1};
+    engine.submit({&operation, 1});
+    std::array<Completion, 1> completions;
+    ASSERT_EQ(engine.wait(completions, std::nullopt), 1U);
+    EXPECT_EQ(*completions[0].bytes, kSize);
+    EXPECT_EQ(file.moved, (std::vector<ByteRange>{
+                              {kOffset, kTransferBytesMax},
+                              {kOffset + kTransferBytesMax, kTransferBytesMax},
+                              {kOffset + 2 * kTransferBytesMax, kSize - 2 * kTransferBytesMax}}));
+  }
+  ::munmap(nothing, kSize);
+}
+
+}  // namespace
+}  // namespace forebay::storage
