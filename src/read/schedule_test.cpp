@@ -289,7 +289,7 @@ TEST(Schedule, parts_used_at_random_end_the_loading_of_whole_splinters) {
 TEST(Schedule, random_walks_keep_the_invariants) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 random(seed);
-    const std::uint32_t count = 1 + random() % 60;
+    const auto count = static_cast<std::uint32_t>(1 + random() % 60);
     const auto slots = static_cast<std::uint32_t>(1 + random() % 8);
     Schedule::Limits wild = limits(slots, slots * 2, static_cast<std::uint32_t>(random() % 5));
     if (random() % 2 == 0) wild.retirement = Retirement::kCache;
@@ -310,15 +310,18 @@ TEST(Schedule, random_walks_keep_the_invariants) {
           const Verdict verdict = bench.schedule.next(load);
           if (verdict == Verdict::kLoad) under_way.push_back(load);
           if (verdict == Verdict::kGrow)
-            bench.schedule.grown(bench.schedule.slots() + random() % 2);
+            bench.schedule.grown(bench.schedule.slots() + static_cast<std::uint32_t>(random() % 2));
           if (verdict == Verdict::kStarved) bench.schedule.forget(load.splinter);
           break;
         }
         case 3:
           if (under_way.empty()) break;
           std::swap(under_way[random() % under_way.size()], under_way.back());
-          random() % 8 == 0 ? bench.schedule.failed(under_way.back())
-                            : bench.finish(under_way.back(), random() % 2);
+          if (random() % 8 == 0) {
+            bench.schedule.failed(under_way.back());
+          } else {
+            bench.finish(under_way.back(), random() % 2 == 0);
+          }
           under_way.pop_back();
           break;
         case 4:
