@@ -33,8 +33,11 @@ endif()
 # Flags of every target of ours; never of those who link to us.
 add_library(forebay_flags INTERFACE)
 target_compile_features(forebay_flags INTERFACE cxx_std_20)
-target_compile_options(forebay_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow
-                                               -fno-semantic-interposition)
+target_compile_options(forebay_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow)
+# Designated initialisers are our style, and what they leave out has a default.
+target_compile_options(forebay_flags INTERFACE -Wno-missing-field-initializers)
+# Calls inside the one shared library need not go through its symbol table.
+target_compile_options(forebay_flags INTERFACE -fno-semantic-interposition)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # clang draws -Wconversion and -Wshadow wider than g++ does: one rule for both.
   target_compile_options(forebay_flags INTERFACE -Wno-sign-conversion -Wno-shadow)

@@ -23,6 +23,8 @@ function(forebay_library)
     forebay
     PUBLIC tl::expected Threads::Threads
     PRIVATE $<BUILD_INTERFACE:forebay_flags>)
+  # Calls inside the library go straight to their target: a hit in a session is a few of them.
+  target_link_options(forebay PRIVATE -Wl,-Bsymbolic-functions)
 endfunction()
 
 # forebay_module(<name> SOURCES <files> [DEPENDS <modules>] [LIBRARIES <targets>]

@@ -78,7 +78,11 @@ def check_line_length(tree: SourceTree) -> list[Finding]:
 
 
 def check_heads(tree: SourceTree) -> list[Finding]:
-    """Each source file begins with its licence and then says what it is for."""
+    """Each source file begins with its licence and then says what it is for.
+
+    A .cpp file beside its header, and the test of one, may leave that to the header; a folder's
+    list of files to the folder.
+    """
     findings = []
     for path, text in tree.texts.items():
         if not is_source(path, text) or not text.strip():
@@ -88,9 +92,17 @@ def check_heads(tree: SourceTree) -> list[Finding]:
             lines = lines[1:]
         if not lines or SPDX not in lines[0]:
             findings.append(Finding(path, 1, "head", f"begin the file with `{SPDX}`"))
-        elif len(_first_comment(path, lines[1:])) < HEAD_LETTERS_MIN:
+        elif _must_say_why(tree, path) and len(_first_comment(path, lines[1:])) < HEAD_LETTERS_MIN:
             findings.append(Finding(path, 2, "head", "say what the file is for and why it exists"))
     return findings
+
+
+def _must_say_why(tree: SourceTree, path: str) -> bool:
+    if path.endswith("/CMakeLists.txt"):
+        return False
+    stem = re.sub(r"(_test)?\.cpp$", "", path)
+    headers = (f"{stem}.hpp", f"include/forebay/{PurePosixPath(stem).name}.hpp")
+    return stem == path or not any(header in tree.texts for header in headers)
 
 
 def _first_comment(path: str, lines: list[str]) -> str:

@@ -58,6 +58,13 @@ def test_a_file_without_its_head_is_found(plant, path, content):
     assert len(text.check_heads(plant({path: content}))) == 1
 
 
+def test_a_header_speaks_for_its_source_and_test(plant, head):
+    licence = f"// {text.SPDX}\n"
+    sources = dict.fromkeys(["src/base/a.cpp", "src/base/a_test.cpp", "src/base/b.cpp"], licence)
+    headers = {"src/base/a.hpp": head, "include/forebay/b.hpp": head}
+    assert text.check_heads(plant(sources | headers)) == []
+
+
 def test_a_docstring_or_a_block_comment_is_a_head(plant):
     spdx = "SPDX-License-Identifier: Apache-2.0"
     python = f'# {spdx}\n"""A module that says what it is for.\n\nAnd why.\n"""\n'
