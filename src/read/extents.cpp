@@ -77,14 +77,14 @@ ExtentCursor ExtentCursor::of_ranges(std::span<const ByteRange> ranges) {
   std::uint64_t user_offset = 0;
   for (const ByteRange& range : ranges) {
     if (!range.empty()) pieces.push_back({range.offset, range.size, user_offset});
-    user_offset += range.size;
+    user_offset = ByteRange{user_offset, range.size}.end();  // stays too large for any buffer
   }
   std::stable_sort(pieces.begin(), pieces.end(),
                    [](const Extent& a, const Extent& b) { return a.file_offset < b.file_offset; });
   std::vector<Extent> merged;
   std::uint64_t last = 0;
   for (const Extent& piece : pieces) {
-    last = std::max(last, piece.end());
+    last = std::max(last, ByteRange{piece.file_offset, piece.size}.end());
     const bool continues = !merged.empty() && merged.back().end() == piece.file_offset &&
                            merged.back().user_offset + merged.back().size == piece.user_offset;
     if (continues) {

@@ -54,6 +54,14 @@ TEST(ExtentCursor, neighbours_in_the_file_but_not_in_the_buffer_stay_apart) {
             (std::vector<Extent>{{0, 10, 10}, {10, 10, 0}}));
 }
 
+// Both sums wrapped around once and passed for a small request, which then wrote past its buffer.
+TEST(ExtentCursor, sums_past_the_largest_number_stay_there) {
+  const std::vector<ByteRange> long_ones{{10, UINT64_MAX}, {0, 101}};
+  EXPECT_EQ(ExtentCursor::of_ranges(long_ones).total_bytes(), UINT64_MAX);
+  const std::vector<ByteRange> far_one{{0, 10}, {UINT64_MAX - 5, 50}};
+  EXPECT_EQ(ExtentCursor::of_ranges(far_one).bounds().end(), UINT64_MAX);
+}
+
 TEST(ExtentCursor, whole_faster_dimensions_are_merged_into_long_rows) {
   const Subarray block{
       .shape = {4, 5, 6}, .start = {1, 2, 0}, .count = {2, 3, 6}, .element_bytes = 8};
