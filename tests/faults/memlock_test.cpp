@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// A user with a small memlock limit: buffers cannot be registered with the ring, one log line says
+// so, and transfers give the same bytes.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "storage/buffer_pool.hpp"
+#include "storage/engine.hpp"
+#include "storage/probe.hpp"
+#include "storage/testing.hpp"
+
+namespace forebay::storage {
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+class CountingLog final : public LogSink {
+ public:
+  void write(LogLevel /*level*/, std::string_view /*line*/) noexcept override { ++lines; }
+  int lines = 0;
+};
+
+/// Leaves this much memory to lock. Root must stop being root: it has no limit.
+bool limit_memlock(rlim_t limit_bytes) {
+  const rlimit limit{limit_bytes, limit_bytes};
+  if (::setrlimit(RLIMIT_MEMLOCK, &limit) != 0) return false;
+  return ::geteuid() != 0 || ::setuid(kNobody) == 0;
+}
+
+/// What happened, in words; "as expected" if all went well. Changes this process for good.
+std::string read_with_little_memlock(File& file) {
+  if (!limit_memlock(1 << 20)) return "the limit could not be set";
+  CountingLog log;
+  auto backend = make_backend({.choice = BackendChoice::kRing, .queue_depth = 4, .log = &log});
+  if (!backend) return backend.error().message();
+  const auto pool = BufferPool::create({.buffer_bytes = 1 << 20, .count = 4});
+  if (!pool) return pool.error().message();
+  Engine engine(std::move(*backend));
+  const std::array<std::span<std::byte>, 1> buffers{(*pool)->arena()};
+  if (engine.register_buffers(buffers)) return "the buffers were registered";
+  if (log.lines != 1) return "there were " + std::to_string(log.lines) + " log lines";
+  const std::span<std::byte> into = (*pool)->arena().first(100'000);
+  const Operation read = read_operation(file, 0, into, 1);
+  engine.submit({&read, 1});
+  std::array<Completion, 1> completions;
+  if (engine.wait(completions, std::nullopt) != 1) return "the read did not complete";
+  if (!completions[0].bytes) return completions[0].bytes.error().message();
+  return matching_pattern(into, 0) == into.size() ? "as expected" : "the bytes are wrong";
+}
+
+/// Changes this process for good.
+std::string choose_without_memlock() {
+  if (!limit_memlock(0)) return "the limit could not be set";
+  CountingLog log;
+  const auto backend = make_backend({.queue_depth = 64, .log = &log});
+  if (!backend) return backend.error().message();
+  // Kernels before 5.12, and some after, count the ring itself against the limit.
+  const int lines_expected = (*backend)->name() == "ring" ? 0 : 1;
+  return log.lines == lines_expected ? "as expected" : "the wrong number of log lines";
+}
+
+TEST(MemlockDeathTest, without_any_memlock_there_is_a_backend) {
+  const auto run = [] {
+    std::fprintf(stderr, "%s\n", choose_without_memlock().c_str());
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "as expected");
+}
+
+TEST(MemlockDeathTest, with_little_memlock_transfers_work_and_one_line_is_logged) {
+  if (!probe_backends().ring_works) GTEST_SKIP() << probe_backends().ring_reason;
+  const TemporaryFolder folder;
+  write_pattern_file(folder / "data", 100'000);
+  const auto file = must_open(folder / "data");
+  const auto run = [&] {
+    std::fprintf(stderr, "%s\n", read_with_little_memlock(*file).c_str());
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "as expected");
+}
+
+}  // namespace
+}  // namespace forebay::storage

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// refuse: runs a program as it would run on an older kernel or in a strict container, by letting
+// chosen system calls fail. Usage: refuse NAME-OR-NUMBER=ERRNO... -- PROGRAM ARGUMENTS...   (ERRNO
+// is EPERM or ENOSYS)
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <seccomp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr int kUsageError = 2;
+constexpr int kSetUpFailed = 3;
+
+/// One system call and the error it gets.
+struct Refusal {
+  int call;
+  int error_number;
+};
+
+bool parse(std::string_view text, Refusal& refusal) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return false;
+  const std::string name(text.substr(0, equals));
+  const std::string_view error = text.substr(equals + 1);
+  refusal.call = ::seccomp_syscall_resolve_name(name.c_str());
+  if (refusal.call < 0) {  // newer than the library: a number
+    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), refusal.call);
+    if (parsed.ec != std::errc{}) return false;
+  }
+  refusal.error_number = error == "ENOSYS" ? ENOSYS : EPERM;
+  return error == "ENOSYS" || error == "EPERM";
+}
+
+bool install(std::span<const Refusal> refusals) {
+  const scmp_filter_ctx filter = ::seccomp_init(SCMP_ACT_ALLOW);
+  if (filter == nullptr) return false;
+  bool installed = true;
+  for (const Refusal& refusal : refusals) {
+    const auto action = SCMP_ACT_ERRNO(static_cast<unsigned>(refusal.error_number));
+    installed = installed && ::seccomp_rule_add(filter, action, refusal.call, 0) == 0;
+  }
+  installed = installed && ::seccomp_load(filter) == 0;
+  ::seccomp_release(filter);
+  return installed;
+}
+
+/// True if the call fails as it should: otherwise the program would be tested under a filter that
+/// does nothing.
+bool acts(const Refusal& refusal) {
+  errno = 0;
+  return ::syscall(refusal.call, -1, 0, 0, 0) == -1 && errno == refusal.error_number;
+}
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  std::vector<Refusal> refusals;
+  int next = 1;
+  for (; next < argument_count && std::strcmp(arguments[next], "--") != 0; ++next) {
+    Refusal refusal{};
+    if (!parse(arguments[next], refusal)) {
+      std::fprintf(stderr, "refuse: %s is no NAME=EPERM or NAME=ENOSYS\n", arguments[next]);
+      return kUsageError;
+    }
+    refusals.push_back(refusal);
+  }
+  if (refusals.empty() || next + 1 >= argument_count) {
+    std::fprintf(stderr, "usage: refuse NAME=ERRNO... -- PROGRAM ARGUMENTS...\n");
+    return kUsageError;
+  }
+  if (!install(refusals)) {
+    std::fprintf(stderr, "refuse: the filter could not be installed\n");
+    return kSetUpFailed;
+  }
+  for (const Refusal& refusal : refusals) {
+    if (!acts(refusal)) {
+      std::fprintf(stderr, "refuse: system call %d is not refused\n", refusal.call);
+      return kSetUpFailed;
+    }
+  }
+  char** const program = arguments + next + 1;
+  ::execv(program[0], program);
+  std::fprintf(stderr, "refuse: %s: %s\n", program[0], std::strerror(errno));
+  return kSetUpFailed;
+}
