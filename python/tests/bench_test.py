@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks: what is passed on, what is shown, and that a picture says what the numbers say."""
+
+import json
+
+import pytest
+
+from forebay.report.bench_plot import AXIS_MAX, AXIS_MIN, axis_limit, bars_of, draw_results
+
+MACHINE = {
+    "cpu_model": "Fast One",
+    "cores_usable": 2,
+    "memory_bytes": 1 << 34,
+    "kernel": "6.1",
+    "file_system": {"type": "ext4", "device": {"name": "vda"}},
+    "others_busy_cores": 0.314,
+}
+
+
+def row(name, value, **more):
+    usual = {
+        "id": name,
+        "value": value,
+        "unit": "1",
+        "spread": [value * 0.9, value * 1.1],
+        "spread_kind": "range",
+        "runs": 5,
+        "goal": None,
+        "better": None,
+        "met": None,
+        "peers": {},
+    }
+    return usual | more
+
+
+PREAD = {"value": 0.4, "unit": "s", "spread": [0.3, 0.5]}
+DOCUMENT = {
+    "benchmark": "solo",
+    "version": "0.1.0",
+    "parameters": {"quick": True},
+    "machine": MACHINE,
+    "results": [
+        row("solo.warm", 0.6, goal=0.75, better="lower", met=True, peers={"pread": PREAD}),
+        row("solo.hit_us", 0.08, unit="us", goal=0.05, better="lower", met=False),
+        row("solo.rate", 4.0, unit="GB/s", goal=2.0, better="higher", met=True),
+        row("solo.extra", 1.0, unit="s"),
+    ],
+}
+
+
+def line_with(text, word):
+    (line,) = (line for line in text.splitlines() if word in line)
+    return line
+
+
+def test_the_table_shows_value_spread_goal_and_peers(forebay, answers):
+    answers("forebay-bench", DOCUMENT)
+    ran = forebay("bench", "solo")
+    assert ran.code == 0
+    assert "solo (Forebay 0.1.0, quick)" in ran.out
+    met = line_with(ran.out, "solo.warm")
+    for text in ("0.600", "0.540 … 0.660", "≤ 0.75", "✓ met", "pread 400 ms"):
+        assert text in met
+    assert "✗ missed" in line_with(ran.out, "solo.hit_us")
+    assert "≥ 2 GB/s" in line_with(ran.out, "solo.rate")
+    assert "met" not in line_with(ran.out, "solo.extra")
+    assert "ext4 on vda, others kept 0.31 cores busy" in ran.out
+
+
+def test_options_are_passed_on(forebay, fake, tmp_path):
+    fake(
+        "forebay-bench",
+        f"print(json.dumps({DOCUMENT!r} | {{'benchmark': ' '.join(sys.argv[1:])}}))",
+    )
+    ran = forebay("bench", "solo", "--quick", "--only", "a,b", "--dir", tmp_path, "--json", "-")
+    assert ran.json["benchmark"] == f"solo --dir {tmp_path} --quick --only a,b --progress"
+
+
+def test_a_missed_goal_is_no_failure(forebay, answers):
+    answers("forebay-bench", DOCUMENT | {"results": [DOCUMENT["results"][1]]})
+    assert forebay("bench", "solo").code == 0
+
+
+def test_results_before_a_failure_are_shown_and_the_failure_too(forebay, answers):
+    error = {"class": "no-space", "message": "reserve space: 1 MiB is free; free some"}
+    answers("forebay-bench", DOCUMENT, exit_code=1, error=error)
+    ran = forebay("bench", "solo")
+    assert ran.code == 1
+    assert "solo.warm" in ran.out
+    assert ran.err == "error: reserve space: 1 MiB is free; free some\n"
+
+
+def test_a_failure_without_results_is_only_that(forebay, answers):
+    error = {"class": "io", "message": "read: broken"}
+    answers("forebay-bench", DOCUMENT | {"results": []}, exit_code=1, error=error)
+    ran = forebay("bench", "solo")
+    assert (ran.code, ran.out) == (1, "")
+
+
+def test_all_runs_each_benchmark_that_is_listed(forebay, fake):
+    listed = json.dumps([{"name": "a", "description": "A"}, {"name": "b", "description": "B"}])
+    document = json.dumps(DOCUMENT)
+    fake(
+        "forebay-bench",
+        f"document = json.loads({document!r})\n"
+        "document['benchmark'] = sys.argv[1]\n"
+        f"print({listed!r} if sys.argv[1] == '--list' else json.dumps(document))",
+    )
+    ran = forebay("bench", "--all", "--json", "-")
+    assert [one["benchmark"] for one in ran.json] == ["a", "b"]
+
+
+def test_every_bar_is_relative_to_its_goal_and_less_is_better():
+    met, missed, higher = bars_of(DOCUMENT)
+    assert met.value == pytest.approx(0.8)
+    assert missed.value == pytest.approx(1.6)
+    assert higher.value == pytest.approx(0.5)
+    assert higher.low < higher.value < higher.high
+    assert (met.remark, met.peers) == ("pread 400 ms", [])
+
+
+def test_a_peer_in_the_same_unit_gets_its_place_on_the_axis():
+    peers = {"other": {"value": 1.5, "unit": "1", "spread": [1, 2]}, "plain number": 3}
+    (bar,) = bars_of({"results": [row("a", 0.6, goal=0.75, met=True, peers=peers)]})
+    assert bar.peers == [("other", pytest.approx(2.0))]
+
+
+@pytest.mark.parametrize(("value", "limit"), [(0.1, AXIS_MIN), (50, AXIS_MAX), (2, 2.42)])
+def test_the_axis_shows_the_goal_and_cuts_what_is_far(value, limit):
+    bars = bars_of({"results": [row("a", value, goal=1.0, better="lower", met=False)]})
+    assert axis_limit(bars) == pytest.approx(limit)
+
+
+def read_png(file):
+    from matplotlib import image
+
+    pixels = image.imread(file)
+    assert pixels.std() > 0.05, "the picture is empty"
+    return pixels
+
+
+def test_the_picture_is_drawn(forebay, answers, tmp_path):
+    answers("forebay-bench", DOCUMENT)
+    file = tmp_path / "solo.png"
+    ran = forebay("bench", "solo", "--plot", file)
+    assert ran.code == 0
+    assert f"picture: {file}" in ran.out
+    assert read_png(file).shape[1] > 1200
+
+
+@pytest.mark.parametrize("results", [[], [row("a", 1.0)], [row("a", 9.0, goal=1.0, met=False)]])
+def test_unusual_results_are_drawn_too(results, tmp_path):
+    draw_results(DOCUMENT | {"results": results}, tmp_path / "a.png")
+    read_png(tmp_path / "a.png")
+
+
+def test_a_picture_that_cannot_be_written_is_an_error(forebay, answers, tmp_path):
+    answers("forebay-bench", DOCUMENT)
+    file = tmp_path / "dangling.png"
+    file.symlink_to(tmp_path / "none" / "a.png")
+    ran = forebay("bench", "solo", "--plot", file)
+    assert ran.code == 1
+    assert "cannot write" in ran.err
+
+
+def test_the_real_program_lists_its_benchmarks(forebay, real_native):
+    real_native("forebay-bench")
+    ran = forebay("bench", "--list", "--json", "-")
+    assert ran.code == 0
+    assert all(set(one) == {"name", "description"} for one in ran.json)
+    assert "solo" in [one["name"] for one in ran.json]
+
+
+def test_the_real_program_refuses_an_unknown_benchmark(forebay, real_native):
+    real_native("forebay-bench")
+    ran = forebay("bench", "nonsense")
+    assert ran.code == 2
+    assert ran.err.splitlines()[-1] == "error: no benchmark named nonsense"

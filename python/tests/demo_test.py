@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demonstration compares fairly, says honestly what came out, and makes its snapshot once."""
+
+import copy
+import shutil
+from pathlib import Path
+
+import pytest
+
+from forebay.cli import demo
+from forebay.comparison import PAIRS_MAX, PAIRS_MIN, Comparison, compare, require_same, to_document
+from forebay.errors import ForebayError
+from forebay.report.demo_plot import draw_times
+from forebay.report.demo_tables import gain_text
+
+ANALYSIS = {
+    "snapshot": {"path": "a.tipsy", "file_bytes": 1 << 26, "counts": {"total": 12}},
+    "source": "forebay",
+    "tasks": 16,
+    "threads": 2,
+    "mass": 1.0,
+    "centre_of_mass": [0.0, 0.0, 0.0],
+    "mean_velocity": [0.0, 0.0, 0.0],
+    "velocity_dispersion": {"total": 0.5, "axes": [0.3, 0.3, 0.3]},
+    "families": {name: {"count": 4, "mass": 0.3} for name in ("gas", "dark", "star")},
+    "profile": {"shells": []},
+    "times_s": {"first_particle": 0.1, "waiting": 0.25, "computing": 0.5, "total": 1.0},
+    "memory": {"peak_pss_bytes": 1 << 20},
+}
+
+
+def run_of(reader, total):
+    run = copy.deepcopy(ANALYSIS)
+    run["source"] = reader
+    run["times_s"]["total"] = total
+    return run
+
+
+def comparison_of(ours, theirs, cold=True):
+    return Comparison(
+        cold,
+        {
+            "forebay": [run_of("forebay", total) for total in ours],
+            "ifstream": [run_of("ifstream", total) for total in theirs],
+        },
+    )
+
+
+def test_readers_take_turns_and_every_pair_is_told():
+    order, told = [], []
+
+    def analyse(reader, text):
+        order.append(reader[0])
+        told.append(text)
+        return run_of(reader, 1.0)
+
+    result = compare(analyse, True, limit_s=60)
+    assert "".join(order) == "iffifiifif"
+    assert told[2] == "cold, pair 2, forebay: "
+    assert len(result.ratios()) == PAIRS_MAX
+
+
+def test_few_pairs_are_enough_when_time_is_over():
+    result = compare(lambda reader, _: run_of(reader, 1.0), False, limit_s=-1)
+    assert len(result.ratios()) == PAIRS_MIN
+    assert result.state == "warm"
+
+
+def test_readers_that_disagree_in_the_last_bit_are_an_error():
+    other = copy.deepcopy(ANALYSIS)
+    other["centre_of_mass"][1] = 5e-324
+    with pytest.raises(ForebayError, match="disagree on centre of mass"):
+        require_same(ANALYSIS, other)
+
+
+def test_ratios_are_taken_within_pairs():
+    document = to_document(comparison_of([1, 4, 6], [2, 4, 3]))
+    assert document["over_ifstream"]["value"] == 1
+    assert document["over_ifstream"]["spread"] == [0.5, 2]
+    assert document["over_ifstream"]["pairs_faster"] == 1
+    assert document["forebay"]["total_s"]["value"] == 4
+    assert document["forebay"]["first_look_s"]["value"] == pytest.approx(3.25)
+
+
+@pytest.mark.parametrize(
+    ("ours", "text"),
+    [
+        ([0.5, 0.5, 0.4], "[green]Through Forebay it takes 0.500 of the time (pairs: 0.400 … 0.5"),
+        ([0.5, 1.5, 0.4], "faster in 2 of 3 pairs"),
+        ([1.5, 1.2, 1.1], "[red]Through Forebay it takes 1.20 of the time"),
+    ],
+)
+def test_the_verdict_is_honest(ours, text):
+    ratio = to_document(comparison_of(ours, [1, 1, 1]))["over_ifstream"]
+    assert text in gain_text(ratio)
+
+
+def test_times_are_drawn(tmp_path):
+    comparisons = [comparison_of([1, 2, 3], [2, 3, 4]), comparison_of([1], [1], cold=False)]
+    draw_times(comparisons, tmp_path / "times.png")
+    assert (tmp_path / "times.png").stat().st_size > 10_000
+
+
+def test_samples_come_from_the_folder_that_is_named(monkeypatch, tmp_path):
+    monkeypatch.delenv("FOREBAY_SAMPLES", raising=False)
+    assert demo.sample_files() == []
+    (tmp_path / "tipsy").mkdir()
+    for name in ("b.std", "a.tbin", "README.md"):
+        (tmp_path / "tipsy" / name).touch()
+    monkeypatch.setenv("FOREBAY_SAMPLES", str(tmp_path))
+    assert [file.name for file in demo.sample_files()] == ["a.tbin", "b.std"]
+
+
+def test_a_full_disk_is_told_before_the_work(forebay, libexec, monkeypatch, tmp_path):
+    usage = shutil.disk_usage(tmp_path)._replace(free=1 << 20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    ran = forebay("demo", "--quick", "--dir", tmp_path / "demo")
+    assert ran.code == 1
+    assert "has 1 MiB free and 320 MiB are needed" in ran.err
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(forebay, libexec):
+    ran = forebay("demo", "--dir", "/proc/none/demo")
+    assert ran.code == 1
+    assert "choose another folder with --dir" in ran.err
+
+
+GENERATOR = """
+path = sys.argv[2]
+open(path, 'a').write('snapshot')
+print(json.dumps({'model': {'name': 'plummer'}, 'made': os.path.getsize(path)}))
+"""
+
+
+def test_the_snapshot_is_made_once_and_again_when_it_changed(fake, tmp_path):
+    fake("forebay-tipsy", GENERATOR)
+
+    def obtain():
+        return demo.obtain_snapshot(tmp_path, "64MiB", 64 << 20)
+
+    snapshot, generated = obtain()
+    assert generated["made"] == 8
+    stamp = snapshot.stat().st_mtime_ns
+    assert obtain() == (snapshot, generated)
+    assert snapshot.stat().st_mtime_ns == stamp
+    with open(snapshot, "a", encoding="utf-8") as file:
+        file.write("damage")
+    assert obtain()[1]["made"] == 8
+    assert snapshot.stat().st_size == 8
+    snapshot.with_suffix(".json").write_text("{}")
+    assert obtain()[1]["made"] == 8
+
+
+def test_the_real_demonstration(forebay, real_native, tmp_path, monkeypatch):
+    real_native("forebay-tipsy")
+    monkeypatch.delenv("FOREBAY_SAMPLES", raising=False)
+    json_file = tmp_path / "demo.json"
+    ran = forebay("demo", "--quick", "--dir", tmp_path / "demo", "--json", json_file)
+    assert ran.code == 0, ran.err
+    for text in ("centre of mass", "velocity dispersion", "from storage", "from the page cache"):
+        assert text in ran.out
+    for picture in (tmp_path / "demo" / "density.png", tmp_path / "demo" / "times.png"):
+        assert str(picture) in ran.out
+        assert Path(picture).stat().st_size > 10_000

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Help comes at once: what takes long to import is imported by what needs it, and by nothing else.
+
+Time itself depends on the machine's load, so the test looks at the cause. measure_startup.py beside
+this file takes the time.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+SLOW = ("rich", "numpy", "matplotlib", "scipy", "pandas")
+COMMANDS = [
+    ["--help"],
+    ["--version"],
+    ["doctor", "--help"],
+    ["bench", "--help"],
+    ["demo", "--help"],
+    ["tipsy", "--help"],
+    ["tipsy", "info", "--help"],
+    ["tipsy", "check", "--help"],
+    ["tipsy", "generate", "--help"],
+    ["tipsy", "analyse", "--help"],
+]
+PROGRAM = """
+import json, sys
+from forebay.cli import main
+code = main(json.loads(sys.argv[1]))
+loaded = sorted(name for name in json.loads(sys.argv[2]) if name in sys.modules)
+print(json.dumps({"code": code, "loaded": loaded}))
+"""
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_help_imports_nothing_slow(words, environment):
+    command = [sys.executable, "-c", PROGRAM, json.dumps(words), json.dumps(SLOW)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert json.loads(done.stdout.splitlines()[-1]) == {"code": 0, "loaded": []}, done.stderr
+
+
+def test_top_help_does_not_import_the_commands(environment):
+    names = ["forebay.cli.doctor", "forebay.cli.tipsy", "forebay.cli.bench", "forebay.cli.demo"]
+    command = [sys.executable, "-c", PROGRAM, json.dumps(["--help"]), json.dumps(names)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert json.loads(done.stdout.splitlines()[-1])["loaded"] == []
+
+
+def test_the_slow_modules_would_be_noticed(environment):
+    code = PROGRAM.replace("import json, sys", "import json, sys, numpy")
+    command = [sys.executable, "-c", code, json.dumps(["--help"]), json.dumps(SLOW)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert json.loads(done.stdout.splitlines()[-1])["loaded"] == ["numpy"]

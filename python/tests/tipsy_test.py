@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`forebay tipsy`: options reach the native program, its answers become tables and a picture."""
+
+import os
+
+import pytest
+
+from forebay import model_note
+from forebay.report.density_plot import (
+    draw_density,
+    plummer_density,
+    plummer_shell_density,
+    shell_radii,
+)
+
+SNAPSHOT = {
+    "path": "a.tipsy",
+    "file_bytes": 1000,
+    "byte_order": "standard",
+    "header_bytes": 32,
+    "time": 0.5,
+    "nbodies": 12,
+    "counts": {"gas": 3, "dark": 4, "star": 5, "total": 12},
+    "pad": 1,
+    "pad_used": False,
+    "precision": "single",
+    "candidates": ["single"],
+    "record_bytes": {"gas": 48, "dark": 36, "star": 44},
+    "offset_bytes": {"gas": 32, "dark": 176, "star": 320},
+    "trailing_bytes": 0,
+}
+PROBLEM = {"class": "damage", "offset": 1234, "count": 7, "message": "a mass is not finite"}
+RANGE = {"mass": [1, 2], "position": [[0, 1]] * 3, "velocity": [[-1, 1]] * 3, "phi": [-2, -1]}
+
+
+def shells(count):
+    return [
+        {"inner": 2.0**i, "outer": 2.0 ** (i + 1), "count": 100, "mass": 0.1, "density": 4.0**-i}
+        for i in range(count)
+    ]
+
+
+def analysis(**changes):
+    usual = {
+        "snapshot": SNAPSHOT,
+        "source": "forebay",
+        "tasks": 4096,
+        "threads": 2,
+        "cold": False,
+        "mass": 1.25,
+        "centre_of_mass": [0.1, -0.2, 0.3],
+        "mean_velocity": [0, 0, 0],
+        "velocity_dispersion": {"total": 0.54, "axes": [0.3, 0.3, 0.3]},
+        "families": {name: {"count": 4, "mass": 0.4} for name in ("gas", "dark", "star")},
+        "profile": {"centre": [0, 0, 0], "shells": shells(6)},
+        "times_s": {"first_particle": 0.01, "waiting": 0.2, "computing": 0.1, "total": 0.4},
+        "bytes_per_s": 1e9,
+        "memory": {"peak_pss_bytes": 20 << 20, "peak_rss_bytes": 30 << 20},
+        "session": None,
+    }
+    return usual | changes
+
+
+def test_info_shows_the_header(forebay, answers):
+    answers("forebay-tipsy", {"snapshot": SNAPSHOT})
+    out = forebay("tipsy", "info", "a.tipsy").out
+    for text in ("1000 B", "standard (big-endian)", "pad 0x1 ignored", "single", "320"):
+        assert text in out
+
+
+def test_info_shows_when_the_precision_is_open(forebay, answers):
+    unknown = {"precision": None, "record_bytes": None, "offset_bytes": None, "trailing_bytes": 3}
+    unknown["candidates"] = ["single", "double"]
+    answers("forebay-tipsy", {"snapshot": SNAPSHOT | unknown})
+    out = forebay("tipsy", "info", "a.tipsy").out
+    assert "single or double; say which" in out
+    assert "3 bytes" in out
+
+
+def test_check_of_a_sound_file(forebay, answers):
+    ranges = {"gas": RANGE, "dark": None, "star": None}
+    sound = {"snapshot": SNAPSHOT, "ok": True, "problems": [], "particles_checked": 12}
+    answers("forebay-tipsy", sound | {"ranges": ranges})
+    ran = forebay("tipsy", "check", "a.tipsy")
+    assert ran.code == 0
+    assert "no damage in 12 particles" in ran.out
+
+
+@pytest.mark.parametrize("snapshot", [SNAPSHOT, None])
+def test_check_of_a_damaged_file_has_a_code_of_its_own(forebay, answers, snapshot):
+    damaged = {"snapshot": snapshot, "ok": False, "problems": [PROBLEM], "particles_checked": 3}
+    answers("forebay-tipsy", damaged | {"ranges": None}, exit_code=3)
+    ran = forebay("tipsy", "check", "a.tipsy")
+    assert ran.code == 3
+    assert "a mass is not finite" in ran.out
+    assert "1,234" in ran.out
+
+
+def test_options_keep_their_names(forebay, fake):
+    fake("forebay-tipsy", "print(json.dumps(sys.argv[1:]))")
+    ran = forebay(
+        "tipsy", "check", "f", "--double-positions", "--source", "ifstream", "--tasks", 7,
+        "--budget", "8MiB", "--cold", "--json", "-",
+    )  # fmt: skip
+    assert ran.json == [
+        "check", "f", "--double-positions", "--source", "ifstream", "--tasks", "7",
+        "--budget", "8MiB", "--cold", "--progress",
+    ]  # fmt: skip
+
+
+def test_options_of_generate_keep_their_names(forebay, fake, tmp_path):
+    file = tmp_path / "f"
+    file.touch()
+    words = "print(json.dumps({'words': sys.argv[1:], 'model': {}}))"
+    fake("forebay-tipsy", words)
+    ran = forebay(
+        "tipsy", "generate", file, "--gas", 0, "--seed", 3, "--byte-order", "native",
+        "--header", 28, "--double-velocities", "--json", "-",
+    )  # fmt: skip
+    assert ran.json["words"] == [
+        "generate", str(file), "--gas", "0", "--seed", "3", "--byte-order", "native",
+        "--header", "28", "--double-velocities", "--progress",
+    ]  # fmt: skip
+
+
+def test_analyse_shows_physics_time_and_memory(forebay, answers):
+    session = {
+        "splinters_loaded": 400,
+        "splinters_reread": 2,
+        "window_bytes": 16 << 20,
+        "splinter_bytes": 256 << 10,
+        "access": "direct",
+        "reason": "direct: cold and large",
+    }
+    answers("forebay-tipsy", analysis(session=session))
+    out = forebay("tipsy", "analyse", "a.tipsy").out
+    for text in ("+0.1  -0.2  +0.3", "0.54", "400 ms", "20 MiB", "2 read twice; cold", "and large"):
+        assert text in out
+
+
+def test_analyse_draws_the_profile(forebay, answers, tmp_path):
+    answers("forebay-tipsy", analysis())
+    file = tmp_path / "profile.png"
+    ran = forebay("tipsy", "analyse", "a.tipsy", "--plot", file, "--plummer-a", 2)
+    assert ran.code == 0
+    assert f"picture: {file}" in ran.out
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("empty", [0, 3])
+def test_profiles_with_empty_shells_are_drawn(empty, tmp_path):
+    some = shells(6)
+    for shell in some[:empty]:
+        shell.update(count=0, mass=0, density=0)
+    for radius in (None, 1.0):
+        draw_density(analysis(profile={"shells": some}), tmp_path / "a.png", radius)
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+
+
+def test_a_profile_without_any_particle_is_drawn(tmp_path):
+    draw_density(analysis(profile={"shells": []}), tmp_path / "a.png", 1.0)
+    assert (tmp_path / "a.png").stat().st_size > 5_000
+
+
+def test_a_shell_lies_at_its_geometric_middle():
+    assert shell_radii([{"inner": 1, "outer": 4}]) == [2]
+
+
+def test_density_in_thin_shells_is_the_density_there():
+    mean = plummer_shell_density(2.0, 0.7, [1.0], [1.0001])
+    assert mean == pytest.approx(plummer_density(2.0, 0.7, 1.00005), rel=1e-6)
+
+
+def test_shells_of_all_space_hold_all_mass():
+    numpy = pytest.importorskip("numpy")
+    edges = numpy.concatenate([[0], numpy.geomspace(1e-3, 1e5, 200)])
+    volume = 4 / 3 * numpy.pi * (edges[1:] ** 3 - edges[:-1] ** 3)
+    mass = (plummer_shell_density(3.0, 0.5, edges[:-1], edges[1:]) * volume).sum()
+    assert mass == pytest.approx(3.0, rel=1e-6)
+
+
+@pytest.fixture
+def noted(tmp_path):
+    """A file with a model noted on it."""
+    file = tmp_path / "noted"
+    file.write_bytes(b"1234")
+    model_note.write_note(file, {"name": "plummer", "scale_radius": 2.5})
+    if not os.listxattr(file):
+        pytest.skip("this file system keeps no extended attributes")
+    return file
+
+
+def test_the_model_of_a_generated_file_is_known(noted):
+    assert model_note.read_note(noted)["scale_radius"] == 2.5
+
+
+def test_the_model_is_forgotten_when_the_file_changed(noted):
+    noted.write_bytes(b"12345")
+    assert model_note.read_note(noted) == {}
+
+
+def test_other_files_have_no_model(tmp_path):
+    assert model_note.read_note(tmp_path / "none") == {}
+    (tmp_path / "plain").touch()
+    assert model_note.read_note(tmp_path / "plain") == {}
+
+
+def test_the_real_program_makes_checks_and_analyses(forebay, real_native, tmp_path):
+    real_native("forebay-tipsy")
+    file = tmp_path / "small.tipsy"
+    words = ["--gas", 1000, "--dark", 2000, "--star", 500, "--json", "-"]
+    assert forebay("tipsy", "generate", file, *words).json["snapshot"]["counts"]["total"] == 3500
+    assert forebay("tipsy", "info", file).code == 0
+    checked = forebay("tipsy", "check", file)
+    assert checked.code == 0
+    assert "no damage in 3,500 particles" in checked.out
+    both = [
+        forebay("tipsy", "analyse", file, "--tasks", 16, "--source", source, "--json", "-").json
+        for source in ("forebay", "ifstream")
+    ]
+    assert both[0]["profile"] == both[1]["profile"]
+    assert both[0]["mass"] == pytest.approx(1, rel=1e-3)
+
+
+def test_the_real_program_finds_damage(forebay, real_native, tmp_path):
+    real_native("forebay-tipsy")
+    file = tmp_path / "cut.tipsy"
+    assert forebay("tipsy", "generate", file, "--dark", 1000, "--json", "-").code == 0
+    os.truncate(file, 10_000)
+    ran = forebay("tipsy", "check", file)
+    assert ran.code == 3
+    assert "this snapshot is damaged" in ran.out
+    assert forebay("tipsy", "analyse", file).err.endswith("`forebay tipsy check FILE` says more\n")
