@@ -20,6 +20,26 @@ std::string_view name_of(Precision precision) noexcept {
   return kNames[static_cast<std::size_t>(precision)];
 }
 
+namespace {
+
+/// Where particle `index` begins; the end of the last record for an index past it.
+std::uint64_t offset_of_particle(const Layout& layout, std::uint64_t index) {
+  std::uint64_t offset = layout.header_bytes;
+  for (const Family family : kFamilies) {
+    const std::uint64_t count = std::min(index, layout.counts.of(family));
+    offset += count * record_bytes(family, layout.precision);
+    index -= count;
+  }
+  return offset;
+}
+
+}  // namespace
+
+ByteRange Layout::bytes_of(ParticleRange range) const {
+  const std::uint64_t first = offset_of_particle(*this, range.first);
+  return {first, offset_of_particle(*this, range.end) - first};
+}
+
 std::uint64_t Layout::offset_of(Family family) const {
   std::uint64_t offset = header_bytes;
   for (const Family before : kFamilies) {

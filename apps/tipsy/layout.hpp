@@ -107,6 +107,8 @@ struct Layout {
   /// The first particles of `range`, which must not be empty and lie in the snapshot: as many as
   /// are of one family and take at most `limit_bytes`, but at least one.
   RecordRun next_run(ParticleRange range, std::uint64_t limit_bytes) const;
+  /// The bytes of all particles of `range`; they are contiguous.
+  ByteRange bytes_of(ParticleRange range) const;
 };
 
 /// The particles of share `index` of `shares`: contiguous, sizes differ by at most one, the first

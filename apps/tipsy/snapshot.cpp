@@ -121,9 +121,9 @@ Result<std::uint64_t> trailing_bytes(const FileFacts& facts, const Fit& wanted) 
 }
 
 Error explain_misfit(const FileFacts& facts, const std::vector<Fit>& fits) {
-  const auto by_size = [](const Fit& a, const Fit& b) { return a.file_bytes() < b.file_bytes(); };
-  const Fit& smallest = *std::min_element(fits.begin(), fits.end(), by_size);
-  if (facts.file_bytes < smallest.file_bytes()) return too_short(facts, fits.front());
+  // The first of them is the smallest that is likely; the 28-byte header is 4 bytes smaller, but a
+  // file in between is rather a truncated one.
+  if (facts.file_bytes < fits.front().file_bytes()) return too_short(facts, fits.front());
   return refusal(facts, ErrorClass::kDamage, facts.file_bytes,
                  fmt::format("the size fits no precision: the file has {} bytes, but {}; name the "
                              "precision to read it regardless",
