@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of this folder share: a folder that goes away, files made of particles, and the
+// whole of a file in memory.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tipsy/header.hpp"
+#include "tipsy/record.hpp"
+
+namespace forebay::tipsy::testing {
+
+/// A folder of its own, removed at the end.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "forebay-tipsy-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
+    path_ = pattern;
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string file(const std::string& name) const { return path_ / name; }
+  std::size_t file_count() const {
+    using Iterator = std::filesystem::directory_iterator;
+    return static_cast<std::size_t>(std::distance(Iterator(path_), Iterator()));
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::vector<std::byte> contents_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+inline void write_file(const std::string& path, std::span<const std::byte> bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  ASSERT_TRUE(file.flush()) << path;
+}
+
+/// Particles with seeded values of every sign and some magnitudes.
+inline std::vector<Particle> random_particles(std::uint64_t count, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> value(0.25, 3.0);
+  std::vector<Particle> particles(count);
+  for (Particle& particle : particles) {
+    for (double& x : particle.position)
+      x = value(random);
+    for (double& v : particle.velocity)
+      v = 100 + value(random);
+    particle.mass = static_cast<float>(0.01 + std::abs(value(random)));
+    for (float& field : particle.tail)
+      field = static_cast<float>(value(random));
+  }
+  return particles;
+}
+
+/// The bytes of a whole snapshot of these particles.
+inline std::vector<std::byte> encode_snapshot(const Layout& layout,
+                                              std::span<const Particle> particles) {
+  std::vector<std::byte> bytes(layout.end_bytes());
+  const HeaderBytes header = encode_header(header_for(0.5, layout.counts), layout.order);
+  std::copy_n(header.begin(), layout.header_bytes, bytes.begin());
+  for (const Family family : kFamilies) {
+    const auto records = std::span(bytes).subspan(layout.offset_of(family));
+    encode_records({family, layout.precision, layout.order},
+                   particles.first(layout.counts.of(family)), records);
+    particles = particles.subspan(layout.counts.of(family));
+  }
+  return bytes;
+}
+
+/// All particles of the snapshot in `bytes`.
+inline std::vector<Particle> decode_snapshot(const Layout& layout,
+                                             std::span<const std::byte> bytes) {
+  std::vector<Particle> particles(layout.counts.total());
+  std::span<Particle> rest(particles);
+  for (const Family family : kFamilies) {
+    const auto mine = rest.first(layout.counts.of(family));
+    decode_records({family, layout.precision, layout.order},
+                   bytes.subspan(layout.offset_of(family)), mine);
+    rest = rest.subspan(mine.size());
+  }
+  return particles;
+}
+
+}  // namespace forebay::tipsy::testing
