@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tipsy/arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace forebay::tipsy {
+
+namespace {
+
+bool is_among(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// An option's name and, after '=', its value.
+struct Word {
+  std::string_view name;
+  std::optional<std::string_view> value;
+};
+
+Word split(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string_view::npos) return {word, std::nullopt};
+  return {word.substr(0, equals), word.substr(equals + 1)};
+}
+
+/// The value of option `word`, taken from the words after it where it needs one.
+Result<std::string_view> value_of(const Word& word,
+                                  const ArgumentRules& rules,
+                                  std::span<const std::string_view>& rest) {
+  if (is_among(rules.flags, word.name)) {
+    if (!word.value) return std::string_view{};
+    return tl::unexpected<Error>(usage_error(fmt::format("{} takes no value", word.name)));
+  }
+  if (!is_among(rules.values, word.name)) {
+    return tl::unexpected<Error>(usage_error(fmt::format("unknown option {}", word.name)));
+  }
+  if (word.value) return *word.value;
+  if (rest.empty()) {
+    return tl::unexpected<Error>(usage_error(fmt::format("{} needs a value", word.name)));
+  }
+  const std::string_view value = rest.front();
+  rest = rest.subspan(1);
+  return value;
+}
+
+template <class Number>
+bool parse_whole(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+struct Suffix {
+  std::string_view name;
+  double factor;
+};
+constexpr std::array kSuffixes{
+    Suffix{"KiB", 0x1p10}, Suffix{"MiB", 0x1p20}, Suffix{"GiB", 0x1p30},
+    Suffix{"TiB", 0x1p40}, Suffix{"kB", 1e3},     Suffix{"MB", 1e6},
+    Suffix{"GB", 1e9},     Suffix{"TB", 1e12},    Suffix{"B", 1},
+};
+
+}  // namespace
+
+Error usage_error(std::string cause) {
+  return Error(
+      {.kind = ErrorClass::kInvalidArgument, .operation = "usage", .cause = std::move(cause)});
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  std::uint64_t whole = 0;
+  if (parse_whole(text, whole)) return whole;
+  for (const Suffix& suffix : kSuffixes) {
+    if (!text.ends_with(suffix.name)) continue;
+    const std::string_view digits = text.substr(0, text.size() - suffix.name.size());
+    double number = 0;
+    if (!parse_whole(digits, number) || !(number >= 0)) return std::nullopt;
+    const double bytes = std::floor(number * suffix.factor);
+    if (bytes >= 0x1p63) return std::nullopt;
+    return static_cast<std::uint64_t>(bytes);
+  }
+  return std::nullopt;
+}
+
+Result<Arguments> Arguments::parse(std::span<const std::string_view> words,
+                                   const ArgumentRules& rules) {
+  Arguments arguments;
+  bool options_ended = false;
+  std::vector<std::string_view> paths;
+  while (!words.empty()) {
+    const std::string_view word = words.front();
+    words = words.subspan(1);
+    if (options_ended || !word.starts_with("--")) {
+      paths.push_back(word);
+    } else if (word == "--") {
+      options_ended = true;
+    } else {
+      const Word option = split(word);
+      const auto value = value_of(option, rules, words);
+      if (!value) return tl::unexpected<Error>(value.error());
+      if (!arguments.options_.emplace(option.name, *value).second) {
+        return tl::unexpected<Error>(usage_error(fmt::format("{} is given twice", option.name)));
+      }
+    }
+  }
+  if (paths.size() != 1 || paths.front().empty()) {
+    return tl::unexpected<Error>(
+        usage_error(fmt::format("one FILE is needed, {} are given", paths.size())));
+  }
+  arguments.path_ = paths.front();
+  return arguments;
+}
+
+std::optional<std::string_view> Arguments::text(std::string_view option) const {
+  const auto found = options_.find(option);
+  if (found == options_.end()) return std::nullopt;
+  return found->second;
+}
+
+Result<std::uint64_t> Arguments::number(std::string_view option,
+                                        std::uint64_t otherwise,
+                                        Bounds bounds) const {
+  const std::optional<std::string_view> given = text(option);
+  if (!given) return otherwise;
+  std::uint64_t number = 0;
+  if (parse_whole(*given, number) && number >= bounds.least && number <= bounds.most) return number;
+  return tl::unexpected<Error>(
+      usage_error(fmt::format("{} must be a whole number from {} to {}, not '{}'", option,
+                              bounds.least, bounds.most, *given)));
+}
+
+Result<std::optional<std::uint64_t>> Arguments::size_bytes(std::string_view option) const {
+  const std::optional<std::string_view> given = text(option);
+  if (!given) return std::optional<std::uint64_t>{};
+  const std::optional<std::uint64_t> size = parse_size(*given);
+  if (size) return size;
+  return tl::unexpected<Error>(
+      usage_error(fmt::format("{} must be a size such as 64MiB, not '{}'", option, *given)));
+}
+
+}  // namespace forebay::tipsy

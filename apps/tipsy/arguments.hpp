@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as options with values, checked against a list: an unknown or doubled option is
+// a usage error, never ignored.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace forebay::tipsy {
+
+/// The options a command understands, with their dashes.
+struct ArgumentRules {
+  std::vector<std::string_view> flags;   ///< stand alone
+  std::vector<std::string_view> values;  ///< `--name VALUE` or `--name=VALUE`
+};
+
+/// One command's arguments. All failures are kInvalidArgument with operation "usage".
+class Arguments {
+ public:
+  /// Sorts `words` (what follows the command) into options and exactly one path. `--` ends options.
+  static Result<Arguments> parse(std::span<const std::string_view> words,
+                                 const ArgumentRules& rules);
+
+  const std::string& path() const noexcept { return path_; }
+  bool has(std::string_view option) const { return options_.contains(option); }
+  /// The value as given, empty for a flag; nullopt if the option is absent.
+  std::optional<std::string_view> text(std::string_view option) const;
+  /// A whole number in [least, most], or `otherwise` if the option is absent.
+  struct Bounds {
+    std::uint64_t least = 0;
+    std::uint64_t most = UINT64_MAX;
+  };
+  Result<std::uint64_t> number(std::string_view option,
+                               std::uint64_t otherwise,
+                               Bounds bounds) const;
+  /// A number of bytes, with or without a suffix (KiB, kB, ...); nullopt if the option is absent.
+  Result<std::optional<std::uint64_t>> size_bytes(std::string_view option) const;
+
+ private:
+  std::string path_;
+  std::map<std::string, std::string, std::less<>> options_;
+};
+
+/// "64MiB" or "1500" or "1.5GB"; nullopt if it is no size.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+
+/// A usage error.
+Error usage_error(std::string cause);
+
+}  // namespace forebay::tipsy

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tipsy/arguments.hpp"
+
+#include <gtest/gtest.h>
+
+namespace forebay::tipsy {
+namespace {
+
+const ArgumentRules kRules{{"--fast"}, {"--size", "--tasks"}};
+
+Result<Arguments> parse(const std::vector<std::string_view>& words) {
+  return Arguments::parse(words, kRules);
+}
+
+std::string refusal(const std::vector<std::string_view>& words) {
+  const auto parsed = parse(words);
+  if (parsed) return "was accepted";
+  EXPECT_EQ(parsed.error().operation(), "usage");
+  return parsed.error().cause();
+}
+
+TEST(Arguments, options_may_stand_before_and_after_the_path) {
+  const auto parsed = parse({"--tasks", "7", "file", "--fast", "--size=3KiB"});
+  ASSERT_TRUE(parsed) << parsed.error().message();
+  EXPECT_EQ(parsed->path(), "file");
+  EXPECT_TRUE(parsed->has("--fast"));
+  EXPECT_EQ(parsed->number("--tasks", 1, {}), 7U);
+  EXPECT_EQ(*parsed->size_bytes("--size"), 3072U);
+}
+
+TEST(Arguments, absent_options_have_their_defaults) {
+  const auto parsed = parse({"file"});
+  ASSERT_TRUE(parsed);
+  EXPECT_FALSE(parsed->has("--fast"));
+  EXPECT_EQ(parsed->text("--size"), std::nullopt);
+  EXPECT_EQ(parsed->number("--tasks", 4096, {}), 4096U);
+  EXPECT_EQ(*parsed->size_bytes("--size"), std::nullopt);
+}
+
+TEST(Arguments, a_path_may_begin_with_dashes_after_the_end_of_options) {
+  EXPECT_EQ(parse({"--fast", "--", "--fast"})->path(), "--fast");
+}
+
+TEST(Arguments, slips_are_refused_with_their_reason) {
+  EXPECT_EQ(refusal({"file", "--slow"}), "unknown option --slow");
+  EXPECT_EQ(refusal({"file", "--fast=yes"}), "--fast takes no value");
+  EXPECT_EQ(refusal({"file", "--tasks"}), "--tasks needs a value");
+  EXPECT_EQ(refusal({"file", "--fast", "--fast"}), "--fast is given twice");
+  EXPECT_EQ(refusal({"--fast"}), "one FILE is needed, 0 are given");
+  EXPECT_EQ(refusal({"a", "b"}), "one FILE is needed, 2 are given");
+  EXPECT_EQ(refusal({""}), "one FILE is needed, 1 are given");
+}
+
+TEST(Arguments, numbers_must_be_whole_and_in_bounds) {
+  for (const std::string_view text : {"0", "11", "-1", "5x", "", "5.0", "99999999999999999999"}) {
+    const auto parsed = parse({"file", "--tasks", text});
+    ASSERT_TRUE(parsed);
+    EXPECT_FALSE(parsed->number("--tasks", 1, {1, 10})) << text;
+  }
+  EXPECT_EQ(parse({"file", "--tasks", "10"})->number("--tasks", 1, {1, 10}), 10U);
+}
+
+TEST(Arguments, sizes_have_binary_and_decimal_suffixes) {
+  EXPECT_EQ(parse_size("1500"), 1500U);
+  EXPECT_EQ(parse_size("1B"), 1U);
+  EXPECT_EQ(parse_size("1GiB"), 1ULL << 30U);
+  EXPECT_EQ(parse_size("1.5kB"), 1500U);
+  EXPECT_EQ(parse_size("0.5MiB"), 1ULL << 19U);
+  EXPECT_EQ(parse_size("2TB"), 2'000'000'000'000ULL);
+  for (const std::string_view text :
+       {"", "B", "GiB", "x", "-1", "-1GiB", "1gib", "1 GiB", "nanKiB", "infB", "9e99TB"}) {
+    EXPECT_EQ(parse_size(text), std::nullopt) << text;
+  }
+}
+
+}  // namespace
+}  // namespace forebay::tipsy

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tipsy/commands.hpp"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "tipsy/analyse.hpp"
+#include "tipsy/arguments.hpp"
+#include "tipsy/check.hpp"
+#include "tipsy/generate.hpp"
+#include "tipsy/plummer.hpp"
+
+namespace forebay::tipsy {
+
+namespace {
+
+/// Sane ends of what can be asked for, so that a slip of the finger is a message and not a crash.
+constexpr std::uint64_t kTasksMax = 1U << 24U;
+constexpr std::uint64_t kThreadsMax = 256;
+constexpr std::uint64_t kShellsMax = 10000;
+
+const std::vector<std::string_view> kPrecisionFlags{"--single", "--double-positions",
+                                                    "--double-velocities"};
+
+std::vector<std::string_view> with_precision(std::vector<std::string_view> flags) {
+  flags.insert(flags.end(), kPrecisionFlags.begin(), kPrecisionFlags.end());
+  return flags;
+}
+
+const ArgumentRules kInfoRules{with_precision({}), {}};
+const ArgumentRules kCheckRules{with_precision({"--progress", "--cold"}),
+                                {"--source", "--tasks", "--threads", "--budget"}};
+const ArgumentRules kAnalyseRules{with_precision({"--progress", "--cold"}),
+                                  {"--source", "--tasks", "--threads", "--budget", "--shells"}};
+const ArgumentRules kGenerateRules{
+    with_precision({"--progress"}),
+    {"--size", "--gas", "--dark", "--star", "--seed", "--threads", "--byte-order", "--header"}};
+
+/// One of `names` by its place; `otherwise` if the option is absent.
+Result<std::size_t> choice(const Arguments& arguments,
+                           std::string_view option,
+                           std::span<const std::string_view> names,
+                           std::size_t otherwise) {
+  const std::optional<std::string_view> given = arguments.text(option);
+  if (!given) return otherwise;
+  const auto found = std::ranges::find(names, *given);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  return tl::unexpected<Error>(usage_error(
+      fmt::format("{} must be one of {}, not '{}'", option, fmt::join(names, ", "), *given)));
+}
+
+Result<std::optional<Precision>> precision_word(const Arguments& arguments) {
+  const bool single = arguments.has("--single");
+  const bool positions = arguments.has("--double-positions");
+  const bool velocities = arguments.has("--double-velocities");
+  if (single && (positions || velocities)) {
+    return tl::unexpected<Error>(usage_error("--single excludes --double-..."));
+  }
+  if (!single && !positions && !velocities) return std::optional<Precision>{};
+  return std::optional(kPrecisions[(positions ? 1U : 0U) + (velocities ? 2U : 0U)]);
+}
+
+Result<std::uint64_t> thread_count(const Arguments& arguments) {
+  const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  return arguments.number("--threads", cores, {1, kThreadsMax});
+}
+
+ProgressMode progress_mode(const Arguments& arguments) {
+  return arguments.has("--progress") ? ProgressMode::kJsonLines : ProgressMode::kSilent;
+}
+
+Result<RunOptions> run_options(const Arguments& arguments) {
+  constexpr std::array<std::string_view, 2> kSources{"forebay", "ifstream"};
+  const auto word = precision_word(arguments);
+  if (!word) return tl::unexpected<Error>(word.error());
+  const auto source = choice(arguments, "--source", kSources, 0);
+  if (!source) return tl::unexpected<Error>(source.error());
+  const auto tasks = arguments.number("--tasks", 4096, {1, kTasksMax});
+  if (!tasks) return tl::unexpected<Error>(tasks.error());
+  const auto threads = thread_count(arguments);
+  if (!threads) return tl::unexpected<Error>(threads.error());
+  const auto budget = arguments.size_bytes("--budget");
+  if (!budget) return tl::unexpected<Error>(budget.error());
+  return RunOptions{
+      .path = arguments.path(),
+      .word = *word,
+      .source = {*source == 0 ? SourceKind::kForebay : SourceKind::kIfstream, *budget},
+      .tasks = *tasks,
+      .threads = static_cast<unsigned>(*threads),
+      .cache = arguments.has("--cold") ? Cache::kCold : Cache::kAsItIs,
+      .progress = progress_mode(arguments)};
+}
+
+/// The header of `path`, read through plain streams: nothing is gained by an agent.
+Result<Snapshot> inspect(const std::string& path, std::optional<Precision> word) {
+  RunOptions options{.path = path, .word = word, .source = {SourceKind::kIfstream, {}}};
+  const auto run = Run::open(options);
+  if (!run) return tl::unexpected<Error>(run.error());
+  return (*run)->snapshot();
+}
+
+Result<Json> run_info(const Arguments& arguments) {
+  const auto word = precision_word(arguments);
+  if (!word) return tl::unexpected<Error>(word.error());
+  const Result<Snapshot> snapshot = inspect(arguments.path(), *word);
+  if (!snapshot) return tl::unexpected<Error>(snapshot.error());
+  return Json{{"snapshot", to_json(*snapshot)}};
+}
+
+Result<Json> run_check(const Arguments& arguments) {
+  const auto options = run_options(arguments);
+  if (!options) return tl::unexpected<Error>(options.error());
+  return check(*options);
+}
+
+Result<Json> run_analyse(const Arguments& arguments) {
+  const auto options = run_options(arguments);
+  if (!options) return tl::unexpected<Error>(options.error());
+  const auto shells = arguments.number("--shells", 50, {1, kShellsMax});
+  if (!shells) return tl::unexpected<Error>(shells.error());
+  return analyse({*options, *shells});
+}
+
+/// Byte order, header and precision of a new file.
+Result<Layout> new_layout(const Arguments& arguments) {
+  constexpr std::array<std::string_view, 2> kOrders{"standard", "native"};
+  constexpr std::array<std::string_view, 2> kHeaders{"32", "28"};
+  const auto word = precision_word(arguments);
+  if (!word) return tl::unexpected<Error>(word.error());
+  const auto order = choice(arguments, "--byte-order", kOrders, 0);
+  if (!order) return tl::unexpected<Error>(order.error());
+  const auto header = choice(arguments, "--header", kHeaders, 0);
+  if (!header) return tl::unexpected<Error>(header.error());
+  return Layout{{},
+                word->value_or(Precision::kSingle),
+                *order == 0 ? ByteOrder::kStandard : ByteOrder::kNative,
+                *header == 0 ? kHeaderBytes : kShortHeaderBytes};
+}
+
+/// How many particles a new file has: given, or from its size.
+Result<Counts> new_counts(const Arguments& arguments, const Layout& shape) {
+  std::array<std::uint64_t, 3> counts{};
+  bool given = false;
+  for (const Family family : kFamilies) {
+    const std::string option = fmt::format("--{}", name_of(family));
+    const auto count = arguments.number(option, 0, {0, kCountLimit});
+    if (!count) return tl::unexpected<Error>(count.error());
+    counts[index_of(family)] = *count;
+    given = given || arguments.has(option);
+  }
+  if (given && arguments.has("--size")) {
+    return tl::unexpected<Error>(usage_error("--size excludes --gas, --dark and --star"));
+  }
+  if (given) return Counts{counts[0], counts[1], counts[2]};
+  const auto size = arguments.size_bytes("--size");
+  if (!size) return tl::unexpected<Error>(size.error());
+  return counts_for_size(size->value_or(1_GiB), shape);
+}
+
+Result<Json> run_generate(const Arguments& arguments) {
+  auto layout = new_layout(arguments);
+  if (!layout) return tl::unexpected<Error>(layout.error());
+  const auto counts = new_counts(arguments, *layout);
+  if (!counts) return tl::unexpected<Error>(counts.error());
+  layout->counts = *counts;
+  const auto seed = arguments.number("--seed", 1, {});
+  if (!seed) return tl::unexpected<Error>(seed.error());
+  const auto threads = thread_count(arguments);
+  if (!threads) return tl::unexpected<Error>(threads.error());
+
+  const Stopwatch watch;
+  const Status made = generate({.path = arguments.path(),
+                                .layout = *layout,
+                                .seed = *seed,
+                                .threads = static_cast<unsigned>(*threads),
+                                .progress = progress_mode(arguments)});
+  if (!made) return tl::unexpected<Error>(made.error());
+  const double seconds = watch.elapsed_s();
+  const Result<Snapshot> snapshot = inspect(arguments.path(), layout->precision);
+  if (!snapshot) return tl::unexpected<Error>(snapshot.error());
+  return Json{{"snapshot", to_json(*snapshot)},
+              {"seed", *seed},
+              {"threads", *threads},
+              {"seconds", seconds},
+              {"bytes_per_s", static_cast<double>(layout->end_bytes()) / seconds},
+              {"model",
+               {{"name", "plummer"},
+                {"total_mass", 1.0},
+                {"scale_radius", 1.0},
+                {"g", 1.0},
+                {"half_mass_radius", kHalfMassRadius},
+                {"dispersion", kDispersion}}}};
+}
+
+struct Command {
+  std::string_view name;
+  const ArgumentRules& rules;
+  Result<Json> (*run)(const Arguments& arguments);
+};
+const std::array kCommands{
+    Command{"info", kInfoRules, run_info},
+    Command{"check", kCheckRules, run_check},
+    Command{"generate", kGenerateRules, run_generate},
+    Command{"analyse", kAnalyseRules, run_analyse},
+};
+
+Outcome failed(const Error& error) {
+  const bool is_usage = error.operation() == "usage";
+  return {is_usage ? kExitUsage : kExitFailed,
+          {},
+          dump(to_json(error, is_usage ? "usage" : ""), -1) + '\n'};
+}
+
+}  // namespace
+
+Outcome run_command(std::span<const std::string_view> words) {
+  const std::string_view name = words.empty() ? std::string_view{} : words.front();
+  const auto command = std::ranges::find(kCommands, name, &Command::name);
+  if (command == kCommands.end()) {
+    return failed(usage_error("a command is needed: info, check, generate or analyse"));
+  }
+  const auto arguments = Arguments::parse(words.subspan(1), command->rules);
+  if (!arguments) return failed(arguments.error());
+  const Result<Json> document = command->run(*arguments);
+  if (!document) return failed(document.error());
+  const bool ok = document->value("ok", true);
+  return {ok ? kExitDone : kExitProblems, dump(*document, 1) + '\n', {}};
+}
+
+std::string describe_exception(std::string_view what) {
+  const Error error({.kind = ErrorClass::kException, .cause = std::string(what)});
+  return dump(to_json(error), -1) + '\n';
+}
+
+}  // namespace forebay::tipsy

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tipsy/source.hpp"
+
+namespace forebay::tipsy {
+
+std::string_view name_of(SourceKind kind) noexcept {
+  return kind == SourceKind::kForebay ? "forebay" : "ifstream";
+}
+
+Result<std::unique_ptr<ByteSource>> open_source(const std::string& path,
+                                                const SourceOptions& options,
+                                                Executor& executor) {
+  if (options.kind == SourceKind::kIfstream) return open_ifstream_source(path);
+  return open_forebay_source(path, options, executor);
+}
+
+}  // namespace forebay::tipsy

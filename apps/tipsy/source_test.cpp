@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both sources behind the one interface: what a task sees must not depend on who reads.
+#include "tipsy/source.hpp"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "runner/task.hpp"
+#include "tipsy/testing.hpp"
+
+namespace forebay::tipsy {
+namespace {
+
+class Source : public ::testing::TestWithParam<SourceKind> {
+ protected:
+  std::string make_file(std::size_t size_bytes) {
+    std::vector<std::byte> bytes(size_bytes);
+    for (std::size_t i = 0; i < size_bytes; ++i)
+      bytes[i] = std::byte(i * i >> 3U);
+    testing::write_file(folder_.file("data"), bytes);
+    return folder_.file("data");
+  }
+  Result<std::unique_ptr<ByteSource>> open(const std::string& path,
+                                           std::optional<std::uint64_t> budget = std::nullopt) {
+    return open_source(path, {GetParam(), budget}, loop_);
+  }
+
+  testing::TempFolder folder_;
+  EventLoop loop_;
+};
+
+runner::Task gather(const ByteSource& source, ByteRange range, std::vector<std::byte>& into) {
+  const auto reader = source.reader(range);
+  while (!reader->done()) {
+    const Result<Piece> piece = co_await reader->next();
+    if (!piece) co_return tl::unexpected<Error>(piece.error());
+    EXPECT_FALSE(piece->bytes().empty());
+    into.insert(into.end(), piece->bytes().begin(), piece->bytes().end());
+  }
+  co_return Status{};
+}
+
+TEST_P(Source, tasks_get_the_bytes_of_their_ranges) {
+  const std::string path = make_file(3'000'001);
+  const auto expected = testing::contents_of(path);
+  for (const std::uint64_t shares : {1U, 3U, 100U}) {
+    const auto source = open(path);
+    ASSERT_TRUE(source) << source.error().message();
+    EXPECT_EQ((*source)->file_bytes(), expected.size());
+    ASSERT_TRUE((*source)->begin({0, expected.size()}));
+    std::vector<std::vector<std::byte>> parts(shares);
+    runner::TaskGroup group(loop_);
+    for (std::uint64_t i = 0; i < shares; ++i) {
+      const std::uint64_t first = expected.size() * i / shares;
+      const std::uint64_t end = expected.size() * (i + 1) / shares;
+      group.spawn(gather(**source, {first, end - first}, parts[i]));
+    }
+    const Status ran = group.run(2);
+    ASSERT_TRUE(ran) << ran.error().message();
+    std::vector<std::byte> joined;
+    for (const auto& part : parts)
+      joined.insert(joined.end(), part.begin(), part.end());
+    EXPECT_TRUE(joined == expected);
+  }
+}
+
+TEST_P(Source, a_look_gets_scattered_ranges_in_one_row) {
+  const std::string path = make_file(200'000);
+  const auto expected = testing::contents_of(path);
+  const auto source = open(path);
+  ASSERT_TRUE(source);
+  const std::vector<ByteRange> ranges{{150'000, 10}, {0, 3}, {3, 0}, {60'000, 70'000}};
+  std::vector<std::byte> bytes(70'013);
+  const Status looked = (*source)->look(ranges, bytes);
+  ASSERT_TRUE(looked) << looked.error().message();
+  std::size_t place = 0;
+  for (const ByteRange& range : ranges) {
+    EXPECT_TRUE(std::equal(bytes.begin() + static_cast<std::ptrdiff_t>(place),
+                           bytes.begin() + static_cast<std::ptrdiff_t>(place + range.size),
+                           expected.begin() + static_cast<std::ptrdiff_t>(range.offset)));
+    place += range.size;
+  }
+}
+
+TEST_P(Source, a_missing_file_is_not_found_and_not_made) {
+  const auto source = open(folder_.file("none"));
+  ASSERT_FALSE(source);
+  EXPECT_EQ(source.error().kind(), ErrorClass::kNotFound);
+  EXPECT_EQ(source.error().path(), folder_.file("none"));
+  EXPECT_EQ(folder_.file_count(), 0U);
+}
+
+TEST_P(Source, a_file_that_shrinks_gives_an_error_that_names_it) {
+  const std::string path = make_file(2'000'000);
+  const auto source = open(path, 1U << 20U);
+  ASSERT_TRUE(source) << source.error().message();
+  std::filesystem::resize_file(path, 1000);
+  std::vector<std::byte> bytes;
+  Status ran = (*source)->begin({0, 2'000'000});
+  if (ran) {
+    runner::TaskGroup group(loop_);
+    group.spawn(gather(**source, {1'500'000, 500'000}, bytes));
+    ran = group.run(1);
+  }
+  ASSERT_FALSE(ran);
+  EXPECT_EQ(ran.error().kind(), ErrorClass::kShortFile) << ran.error().message();
+  EXPECT_EQ(ran.error().path(), path);
+}
+
+TEST_P(Source, a_small_budget_still_reads_everything) {
+  const std::string path = make_file(1'500'000);
+  const auto source = open(path, 256U << 10U);
+  ASSERT_TRUE(source) << source.error().message();
+  ASSERT_TRUE((*source)->begin({0, 1'500'000}));
+  std::vector<std::byte> bytes;
+  runner::TaskGroup group(loop_);
+  group.spawn(gather(**source, {0, 1'500'000}, bytes));
+  const Status ran = group.run(1);
+  ASSERT_TRUE(ran) << ran.error().message();
+  EXPECT_TRUE(bytes == testing::contents_of(path));
+}
+
+INSTANTIATE_TEST_SUITE_P(both,
+                         Source,
+                         ::testing::Values(SourceKind::kForebay, SourceKind::kIfstream),
+                         [](const auto& made) { return std::string(name_of(made.param)); });
+
+}  // namespace
+}  // namespace forebay::tipsy
