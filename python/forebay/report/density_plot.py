@@ -3,6 +3,7 @@
 
 from pathlib import Path
 
+from forebay.errors import ForebayError
 from forebay.report import style, units
 
 
@@ -36,7 +37,7 @@ def draw_density(analysis: dict, file: Path, plummer_a: float | None) -> None:
     """Draws an answer of `forebay-tipsy analyse`; with a scale radius, theory and deviation too."""
     shells = [shell for shell in analysis["profile"]["shells"] if shell["count"] > 0]
     if not shells:
-        plummer_a = None  # nothing to compare with
+        raise ForebayError("there is no profile to draw: no shell has a particle in it")
     with style.picture(file, 7.6, 6.2 if plummer_a else 4.8) as figure:
         if plummer_a:
             upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
