@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forebay.report import style, units
-from forebay.report.bench_table import goal_text, machine_line, title_of
+from forebay.report.bench_table import goal_text, machine_line, peer_text, title_of
 
 AXIS_MIN = 1.6
 AXIS_MAX = 3.0  # longer bars are cut and say so
 ROW_IN = 0.62
-VALUE_AT, GOAL_AT = 1.02, 1.19  # columns of text, in widths of the axis
+VALUE_AT = 10  # where the column of values begins right of the axis, in points
+CHARACTER = 7.2  # the width of a bold one, in points
+PEER_GAP = 0.09  # peers nearer than this share a label
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,8 @@ class Bar:
     met: bool
     value_text: str
     goal_text: str
-    peers: list[tuple[str, float]]  # those in the result's own unit
-    remark: str  # those in other units
+    peers: list[tuple[str, float]]  # those in the result's own unit, relative to the goal
+    remark: str  # all of them, with their values
 
 
 def bars_of(document: dict) -> list[Bar]:
@@ -47,7 +49,6 @@ def _bar(row: dict) -> Bar:
     ends = sorted(relative(end, row) for end in row["spread"])
     peers = {name: peer for name, peer in row["peers"].items() if isinstance(peer, dict)}
     same = [(name, peer) for name, peer in peers.items() if peer.get("unit") == row["unit"]]
-    others = [(name, peer) for name, peer in peers.items() if peer.get("unit") != row["unit"]]
     return Bar(
         name=row["id"],
         value=relative(row["value"], row),
@@ -57,21 +58,21 @@ def _bar(row: dict) -> Bar:
         value_text=units.quantity(row["value"], row["unit"]),
         goal_text=goal_text(row),
         peers=[(name, relative(peer["value"], row)) for name, peer in same],
-        remark=" · ".join(
-            f"{name} {units.quantity(peer['value'], peer.get('unit', ''))}" for name, peer in others
-        ),
+        remark=" · ".join(peer_text(name, peer) for name, peer in row["peers"].items()),
     )
 
 
 def draw_results(document: dict, file: Path) -> None:
     bars = bars_of(document)
     height_in = 1.9 + ROW_IN * max(1, len(bars))
-    with style.picture(file, 10.4, height_in) as figure:
+    with style.picture(file, 11, height_in) as figure:
         axes = figure.add_subplot()
         limit = axis_limit(bars)
+        _draw_frame(axes, bars, limit)
         for place, bar in enumerate(bars):
             _draw_bar(axes, place, bar, limit)
-        _draw_frame(axes, bars, limit)
+            _draw_peers(axes, place, bar, limit)
+        _write_columns(axes, bars)
         axes.set_title(f"{title_of(document)}: results relative to their goals")
         style.footnote(figure, _footnote(document))
 
@@ -94,44 +95,66 @@ def _draw_bar(axes, place: int, bar: Bar, limit: float) -> None:
         hatch=hatch,
         alpha=0.9,
     )
+    if bar.value > limit:
+        axes.plot(limit, place, ">", color=style.INK, markersize=8, clip_on=False)
     ends = [min(bar.low, limit), min(bar.high, limit)]
     axes.plot(ends, [place, place], color=style.INK, linewidth=1.1, solid_capstyle="butt")
     axes.plot(ends, [place, place], "|", color=style.INK, markersize=7, markeredgewidth=1.1)
-    for name, value in bar.peers:
-        _draw_peer(axes, place, name, min(value, limit))
-    _write_texts(axes, place, bar, limit)
 
 
-def _draw_peer(axes, place: int, name: str, value: float) -> None:
+def labelled_peers(bar: Bar, limit: float) -> list[tuple[float, str]]:
+    """Where labels of peers go and what they say: neighbours share one, those beyond have none."""
+    labels: list[tuple[float, str]] = []
+    for name, value in sorted(bar.peers, key=lambda peer: peer[1]):
+        if value > limit * 0.98:
+            continue
+        if labels and value - labels[-1][0] < PEER_GAP * limit:
+            labels[-1] = (labels[-1][0], f"{labels[-1][1]}, {name}")
+        else:
+            labels.append((value, name))
+    return labels
+
+
+def _draw_peers(axes, place: int, bar: Bar, limit: float) -> None:
+    near = [value for _, value in bar.peers if value <= limit * 0.98]
     axes.plot(
-        value, place, "D",
+        near, [place] * len(near), "D",
         markersize=6.5, color=style.PEER, markeredgecolor=style.INK, markeredgewidth=0.7,
     )  # fmt: skip
-    axes.annotate(
-        name, (value, place),
-        xytext=(0, -13), textcoords="offset points", ha="center", fontsize=7.5, color=style.GREY,
-    )  # fmt: skip
-
-
-def _write_texts(axes, place: int, bar: Bar, limit: float) -> None:
-    across = axes.get_yaxis_transform()  # x in shares of the axis, y in data
-    cut = " →" if bar.value > limit else ""
-    mark = "✓" if bar.met else "✗"
-    text = f"{bar.value_text}{cut}"
-    axes.text(VALUE_AT, place, text, transform=across, va="center", weight="bold")
-    axes.text(
-        GOAL_AT,
-        place,
-        f"{mark} {bar.goal_text}",
-        transform=across,
-        va="center",
-        color=style.FOREBAY if bar.met else style.VERMILION,
-    )
-    if bar.remark:
-        axes.text(
-            -0.008, place + 0.36, bar.remark, transform=across, ha="right", va="center",
-            fontsize=7.5, color=style.GREY,
+    for value, names in labelled_peers(bar, limit):
+        axes.annotate(
+            names, (value, place),
+            xytext=(0, -14), textcoords="offset points", ha="center", fontsize=7.5,
+            color=style.GREY,
         )  # fmt: skip
+
+
+def _write_columns(axes, bars: list[Bar]) -> None:
+    longest = max((len(bar.value_text) for bar in bars), default=0)
+    goal_at = VALUE_AT + CHARACTER * max(longest + 2, 8)
+    heading = {"color": style.GREY, "fontsize": 8.5}
+    _write_beside(axes, -0.75, VALUE_AT, "value", **heading)
+    _write_beside(axes, -0.75, goal_at, "goal", **heading)
+    for place, bar in enumerate(bars):
+        goal = f"{'✓' if bar.met else '✗'} {bar.goal_text}"
+        _write_beside(axes, place, VALUE_AT, bar.value_text, weight="bold")
+        _write_beside(
+            axes, place, goal_at, goal, color=style.FOREBAY if bar.met else style.VERMILION
+        )
+        axes.annotate(
+            bar.remark, (0, place + 0.36),
+            xycoords=axes.get_yaxis_transform(), xytext=(-4, 0), textcoords="offset points",
+            ha="right", va="center", fontsize=7.5, color=style.GREY,
+        )  # fmt: skip
+
+
+def _write_beside(axes, place: float, offset_points: float, text: str, **look) -> None:
+    """Text right of the axis, beside a row."""
+    axes.annotate(
+        text, (1, place),
+        xycoords=axes.get_yaxis_transform(), xytext=(offset_points, 0),
+        textcoords="offset points", va="center", **look,
+    )  # fmt: skip
 
 
 def _draw_frame(axes, bars: list[Bar], limit: float) -> None:
@@ -142,9 +165,6 @@ def _draw_frame(axes, bars: list[Bar], limit: float) -> None:
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("value ÷ goal (left of the dashed line: reached)")
-    across = axes.get_yaxis_transform()
-    for at, text in ((VALUE_AT, "value"), (GOAL_AT, "goal")):
-        axes.text(at, -0.75, text, transform=across, va="center", color=style.GREY, fontsize=8.5)
 
 
 def _footnote(document: dict) -> str:

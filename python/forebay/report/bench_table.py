@@ -4,24 +4,42 @@
 from forebay.report import units
 from forebay.report.terminal import table
 
+WIDE_COLUMNS = 100  # of a terminal; below there is no room for peers
+
 
 def print_results(console, document: dict) -> None:
     """Prints a document of forebay-bench."""
-    results = table(
-        title_of(document), "id", "value", "spread", "runs", "goal", "", "peers", right=(1, 3, 4)
-    )
+    columns = ("result", "value", "spread", "runs", "goal")
+    results = table(title_of(document), *columns, right=(1, 3), fold=0)
     for row in document["results"]:
         results.add_row(
-            row["id"],
+            name_text(row) if console.width >= WIDE_COLUMNS else row["id"],
             f"[bold]{units.quantity(row['value'], row['unit'])}[/]",
-            units.quantity_range(*row["spread"], row["unit"]),
+            spread_text(row),
             str(row["runs"]),
-            goal_text(row),
-            met_text(row),
-            "\n".join(peer_text(name, peer) for name, peer in row["peers"].items()),
+            verdict_text(row),
         )
     console.print(results)
     console.print(f"[dim]{machine_line(document['machine'])}[/]\n")
+
+
+def name_text(row: dict) -> str:
+    """The id, and below it what others reach in the same run."""
+    peers = ", ".join(peer_text(name, peer) for name, peer in row["peers"].items())
+    return f"{row['id']}\n  [dim]{peers}[/]" if peers else row["id"]
+
+
+def spread_text(row: dict) -> str:
+    """Both ends in the value's unit, which stands beside it; only times are scaled each."""
+    return units.quantity_range(*row["spread"], "s" if row["unit"] == "s" else "1")
+
+
+def verdict_text(row: dict) -> str:
+    """The goal, and whether it is met in sign and colour."""
+    if row["met"] is None:
+        return ""
+    sign, colour = ("✓", "green") if row["met"] else ("✗", "red")
+    return f"[{colour}]{sign} {goal_text(row)}[/]"
 
 
 def title_of(document: dict) -> str:
@@ -34,12 +52,6 @@ def goal_text(row: dict) -> str:
         return ""
     sign = "≥" if row.get("better") == "higher" else "≤"
     return f"{sign} {units.with_unit(units.limit(row['goal']), row['unit'])}"
-
-
-def met_text(row: dict) -> str:
-    if row["met"] is None:
-        return ""
-    return "[green]✓ met[/]" if row["met"] else "[red]✗ missed[/]"
 
 
 def peer_text(name: str, peer) -> str:

@@ -123,7 +123,7 @@ def _direct(direct: dict | None) -> str:
 
 def _rates(storage: dict):
     title = f"Storage rates ({units.size(storage['file_bytes'])}, engine: {storage['backend']})"
-    result = table(title, "measured", "value", "", right=(1,))
+    result = table(title, "measured", "value", "", right=(1,), fold=0)
     for one in storage["values"]:
         result.add_row(one["what"], _value(one), _remark(one))
     if storage["not_measured"]:

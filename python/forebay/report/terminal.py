@@ -23,8 +23,9 @@ def make_console():
     return Console(width=width, highlight=False)
 
 
-def table(title: str, *columns: str, right: tuple[int, ...] = ()):
-    """An empty table; columns whose index is in `right` hold numbers."""
+def table(title: str, *columns: str, right: tuple[int, ...] = (), fold: int = -1):
+    """An empty table; columns whose index is in `right` hold numbers, the one of index `fold` goes
+    over several lines where the terminal is narrow."""
     from rich import box
     from rich.table import Table
 
@@ -36,7 +37,7 @@ def table(title: str, *columns: str, right: tuple[int, ...] = ()):
             name,
             justify="right" if index in right else "left",
             overflow="fold",
-            no_wrap=index == 0,
+            no_wrap=index != fold % len(columns),
             header_style="dim",
         )
     return result

@@ -8,19 +8,18 @@ import math
 
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-SMALLEST_WRITTEN_OUT = 1e-6
-SMALLEST_WITH_ZEROS = 1e-3  # below, zeros at the end only hide the value
+SMALLEST_WRITTEN_OUT = 1e-3
 UNIT_TEXTS = {"us": "µs", "1": ""}
 
 
 def number(value: float) -> str:
-    """Three significant digits, without an exponent where that is readable: 1.23, 123, 12345."""
+    """Three significant digits, without an exponent where that is readable: 1.23, 12345, 2e-5."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     if abs(value) < SMALLEST_WRITTEN_OUT:
-        return f"{value:.3g}"
-    text = f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
-    return text.rstrip("0") if abs(value) < SMALLEST_WITH_ZEROS else text
+        digits, exponent = f"{value:.2e}".split("e")
+        return f"{digits.rstrip('0').rstrip('.')}e{int(exponent)}"
+    return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
 
 
 def limit(value: float) -> str:
