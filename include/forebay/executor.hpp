@@ -7,7 +7,9 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <mutex>
+#include <utility>
 
 namespace forebay {
 
@@ -49,6 +51,11 @@ class EventLoop final : public Executor {
   /// many pieces ran.
   std::size_t wait();
 
+  /// Something useful that wait() may do instead of sleeping: called on the waiting thread while
+  /// nothing is queued, as long as it returns true. Set it before the loop is used by several
+  /// threads.
+  void set_idle_work(std::function<bool()> idle_work) { idle_work_ = std::move(idle_work); }
+
   /// Makes one wait(), this or the next one, return at once. May be called from any thread.
   void interrupt() noexcept;
 
@@ -59,6 +66,7 @@ class EventLoop final : public Executor {
  private:
   Work* take_all();
   static std::size_t run_chain(Work* chain);
+  bool nothing_to_do();
 
   std::mutex mutex_;
   std::condition_variable arrived_;
@@ -66,6 +74,7 @@ class EventLoop final : public Executor {
   Work* last_ = nullptr;
   bool interrupted_ = false;
   int event_fd_ = -1;
+  std::function<bool()> idle_work_;
 };
 
 }  // namespace forebay

@@ -145,7 +145,7 @@ class [[nodiscard]] Future {
   template <std::convertible_to<T> U = T>
     requires(!std::same_as<std::remove_cvref_t<U>, Result<T>>)
   Future(U&& value) : value_(Result<T>(std::forward<U>(value))) {}  // NOLINT: so is its value
-  Future(Error error) : value_(Result<T>(tl::unexpect, std::move(error))) {}  // NOLINT
+  Future(Error error) : value_(std::in_place, tl::unexpect, std::move(error)) {}  // NOLINT
   explicit Future(std::unique_ptr<detail::PendingResult<T>> pending)
       : pending_(std::move(pending)) {}
 

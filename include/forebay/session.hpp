@@ -73,7 +73,7 @@ class [[nodiscard]] View {
 
 /// What a session did so far. All counts are totals since it was opened.
 struct SessionReport {
-  std::uint64_t bytes_served = 0;  ///< handed to the application
+  std::uint64_t bytes_served = 0;  ///< handed out; gaps within a scattered request count
   std::uint64_t bytes_read = 0;    ///< read from storage, private copies included
   std::uint64_t splinters_loaded = 0;
   std::uint64_t splinters_reread = 0;  ///< loaded again after they had been dropped
@@ -144,6 +144,7 @@ class Session {
   friend class File;
   friend class read::HandleAccess;
   explicit Session(std::shared_ptr<read::SessionCore> core);
+  Future<View> request_view(ByteRange range) const;
   std::shared_ptr<read::SessionCore> core_;
   std::shared_ptr<void> closer_;  // closes the session with the last handle
 };

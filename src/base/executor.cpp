@@ -60,7 +60,14 @@ std::size_t EventLoop::poll() {
   return run_chain(chain);
 }
 
+bool EventLoop::nothing_to_do() {
+  const std::lock_guard lock(mutex_);
+  return first_ == nullptr && !interrupted_;
+}
+
 std::size_t EventLoop::wait() {
+  while (idle_work_ && nothing_to_do() && idle_work_()) {
+  }
   Work* chain = nullptr;
   {
     std::unique_lock lock(mutex_);

@@ -27,6 +27,15 @@ std::uint32_t alignment_of(const storage::File& file) {
       std::max<std::uint64_t>(kLoadAlignmentMin, file.alignment_bytes()));
 }
 
+/// Three times what the device works on, so that it never waits for the request's owner to wake up;
+/// but never all of the window.
+std::uint32_t splinters_ahead(const ReadPlan& plan) {
+  const std::uint32_t under_way =
+      in_splinters(plan.queue_depth * plan.request_bytes, plan.splinter_bytes);
+  const std::uint32_t slots = in_splinters(plan.window_bytes, plan.splinter_bytes);
+  return std::max(1U, std::min(3 * under_way, slots / 4 * 3));
+}
+
 Schedule::Limits limits_of(const SessionCore::Setup& setup) {
   const ReadPlan& plan = setup.plan;
   const std::uint64_t unit = plan.splinter_bytes;
@@ -58,8 +67,8 @@ SessionCore::SessionCore(Setup setup, WindowPool::Lease lease)
       geometry_(setup.extent, plan_.splinter_bytes),
       agent_(setup.agent),
       executor_(setup.executor),
-      ahead_splinters_(1 +
-                       in_splinters(plan_.queue_depth * plan_.request_bytes, plan_.splinter_bytes)),
+      cached_(setup.cached),
+      ahead_splinters_(splinters_ahead(plan_)),
       table_(geometry_.count()),
       lease_(std::move(lease)),
       schedule_(geometry_, table_, limits_of(setup)) {}
@@ -168,12 +177,15 @@ void SessionCore::count_copied(std::uint64_t bytes) {
   counts_.private_copy_bytes += bytes;
 }
 
-bool SessionCore::arm(SplinterIndex splinter, ValidBytes part, detail::Waiter& waiter) {
+bool SessionCore::arm(SplinterIndex splinter,
+                      ValidBytes part,
+                      Precision precision,
+                      detail::Waiter& waiter) {
   {
     const std::lock_guard lock(mutex_);
     // kStarved is not taken here: it belongs to the next want().
     if (starved_.contains(splinter)) return false;
-    const auto presence = want_locked(splinter, part, Urgency::kAwaited, Precision::kExact);
+    const auto presence = want_locked(splinter, part, Urgency::kAwaited, precision);
     if (!presence || *presence != Presence::kComing) return false;
     waiters_[splinter].push_back(&waiter);
   }
@@ -199,7 +211,7 @@ void SessionCore::signal_waiters(SplinterIndex splinter) {
 
 Schedule::Verdict SessionCore::next_load(Load& load) {
   while (true) {
-    const Schedule::Verdict verdict = schedule_.next(load);
+    const Schedule::Verdict verdict = schedule_.next(load, std::chrono::steady_clock::now());
     if (verdict == Schedule::Verdict::kGrow) {
       grow();
     } else if (verdict == Schedule::Verdict::kStarved) {
@@ -256,6 +268,11 @@ bool SessionCore::next_transfer(Transfer& transfer) {
   return false;
 }
 
+std::optional<TimePoint> SessionCore::retry_at() const {
+  const std::lock_guard lock(mutex_);
+  return closed_ ? std::nullopt : schedule_.retry_at();
+}
+
 void SessionCore::rest() {
   Stall stall = Stall::kNone;
   if (schedule_.needs_slot()) {
@@ -282,21 +299,35 @@ bool SessionCore::help(SplinterIndex splinter, ValidBytes part, Precision precis
     const auto presence = want_locked(splinter, part, Urgency::kBlocked, precision);
     if (!presence || *presence != Presence::kComing) return false;
     if (file_->access() == storage::Access::kDirect) return false;
+    const TimePoint now = std::chrono::steady_clock::now();
     Load load;
-    Schedule::Verdict verdict = schedule_.next_for(splinter, load);
+    Schedule::Verdict verdict = schedule_.next_for(splinter, load, now);
     if (verdict == Schedule::Verdict::kGrow) {
       grow();
-      verdict = schedule_.next_for(splinter, load);
+      verdict = schedule_.next_for(splinter, load, now);
     }
-    if (verdict == Schedule::Verdict::kRest) verdict = next_load(load);
+    if (verdict == Schedule::Verdict::kRest && cached_) verdict = next_load(load);
     if (verdict != Schedule::Verdict::kLoad) return false;
     ++counts_.loads_by_waiters;
     transfer = transfer_of(load);
   }
-  const Result<std::size_t> got = file_->read_at(transfer.memory, transfer.file_offset);
-  finish(transfer, got.map([](std::size_t bytes) { return std::uint64_t{bytes}; }));
+  copy(transfer);
+  note_help();
   agent_->serve(shared_from_this());
   return true;
+}
+
+void SessionCore::copy(const Transfer& transfer) {
+  const Result<std::size_t> got = file_->read_at(transfer.memory, transfer.file_offset);
+  finish(transfer, got.map([](std::size_t bytes) { return std::uint64_t{bytes}; }));
+}
+
+void SessionCore::note_help() noexcept {
+  helped_at_.store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
+}
+
+bool SessionCore::helped_since(TimePoint time) const noexcept {
+  return helped_at_.load(std::memory_order_relaxed) >= time;
 }
 
 std::shared_ptr<PrivateRead> SessionCore::read_privately(ByteRange range) {
@@ -310,6 +341,7 @@ std::shared_ptr<PrivateRead> SessionCore::read_privately(ByteRange range) {
     private_reads_.push_back(copy);
     ++counts_.private_copies;
     counts_.private_copy_bytes += range.size;
+    counts_.bytes_served += range.size;
   }
   agent_->serve(shared_from_this());
   return copy;
@@ -376,7 +408,7 @@ Error SessionCore::closed_error() const {
 SessionReport SessionCore::report() const {
   const std::lock_guard lock(mutex_);
   SessionReport report = counts_;
-  report.bytes_served = bytes_served_.load(std::memory_order_relaxed);
+  report.bytes_served += schedule_.served_bytes();
   report.splinters_reread = schedule_.rereads();
   report.window_bytes = std::uint64_t{schedule_.slots()} * plan_.splinter_bytes;
   report.eager_bytes = std::uint64_t{schedule_.eager_limit()} * plan_.splinter_bytes;

@@ -47,6 +47,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
     std::shared_ptr<WindowPool> windows;
     std::shared_ptr<Agent> agent;
     Executor* executor = nullptr;
+    bool cached = false;  ///< reading it is copying from the page cache, as far as can be told
   };
 
   /// Takes memory from the pool. Reading starts when the agent is told (Agent::serve).
@@ -73,9 +74,6 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   const std::byte* run_address(SplinterIndex first, SplinterIndex last) const noexcept;
   /// Which bytes of a pinned splinter are there.
   ValidBytes valid(SplinterIndex splinter) const noexcept { return table_[splinter].valid(); }
-  void count_served(std::uint64_t bytes) noexcept {
-    bytes_served_.fetch_add(bytes, std::memory_order_relaxed);
-  }
 
   /// Finds out whether `part` is there, and asks for it if nobody has. Fails if it cannot come: the
   /// error of its last load, or kClosed.
@@ -89,7 +87,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   void count_copied(std::uint64_t bytes);
   /// Registers `waiter` for the next change of a splinter that is coming. False if something
   /// changed already.
-  bool arm(SplinterIndex splinter, ValidBytes part, detail::Waiter& waiter);
+  bool arm(SplinterIndex splinter, ValidBytes part, Precision precision, detail::Waiter& waiter);
   void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept;
   /// A thread would block on this splinter: loads it, or another one, right here if that cannot
   /// wait on a device. True if it loaded any.
@@ -113,6 +111,16 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   /// The next thing to read. False: nothing now; the agent is told (Agent::serve) when that
   /// changes.
   bool next_transfer(Transfer& transfer);
+  /// If next_transfer() gave nothing: when to try again at the latest, as somebody waits.
+  std::optional<TimePoint> retry_at() const;
+  /// True if reading this session's file is copying, so that a thread with nothing else to do may
+  /// do it.
+  bool cached() const noexcept { return cached_; }
+  /// A task's thread did some of the agent's work just now / has done any since then.
+  void note_help() noexcept;
+  bool helped_since(TimePoint time) const noexcept;
+  /// Does a transfer by plain reading, and finishes it.
+  void copy(const Transfer& transfer);
   /// The outcome of a transfer. Any thread.
   void finish(const Transfer& transfer, const Result<std::uint64_t>& bytes);
 
@@ -150,11 +158,12 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   const Geometry geometry_;
   const std::shared_ptr<Agent> agent_;
   Executor* const executor_;
+  const bool cached_;
   const std::uint32_t ahead_splinters_;
   std::vector<shm::Splinter> table_;
   std::atomic<const Mapping*> mapping_{nullptr};
   alignas(128) std::atomic<Stall> stall_{Stall::kNone};
-  alignas(128) std::atomic<std::uint64_t> bytes_served_{0};
+  alignas(128) std::atomic<TimePoint> helped_at_{TimePoint::min()};
 
   mutable std::mutex mutex_;  // guards all that follows
   WindowPool::Lease lease_;

@@ -6,6 +6,7 @@
 #include <forebay/range.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "shm/residency.hpp"
@@ -24,27 +25,27 @@ class Geometry {
  public:
   Geometry(ByteRange extent, std::uint64_t splinter_bytes) noexcept
       : extent_(extent),
-        splinter_bytes_(splinter_bytes),
-        origin_(extent.offset / splinter_bytes * splinter_bytes) {}
+        shift_(static_cast<unsigned>(std::countr_zero(splinter_bytes))),
+        origin_(extent.offset >> shift_ << shift_) {}
 
   const ByteRange& extent() const noexcept { return extent_; }
-  std::uint64_t splinter_bytes() const noexcept { return splinter_bytes_; }
+  std::uint64_t splinter_bytes() const noexcept { return std::uint64_t{1} << shift_; }
 
   SplinterIndex count() const noexcept {
     if (extent_.empty()) return 0;
-    return static_cast<SplinterIndex>((extent_.end() - 1 - origin_) / splinter_bytes_ + 1);
+    return index_at(extent_.end() - 1) + 1;
   }
   SplinterIndex index_at(std::uint64_t offset) const noexcept {
-    return static_cast<SplinterIndex>((offset - origin_) / splinter_bytes_);
+    return static_cast<SplinterIndex>((offset - origin_) >> shift_);
   }
   /// Where a splinter starts in the file; may be before the extent.
   std::uint64_t start_of(SplinterIndex splinter) const noexcept {
-    return origin_ + std::uint64_t{splinter} * splinter_bytes_;
+    return origin_ + (std::uint64_t{splinter} << shift_);
   }
   /// The bytes of `range` that lie in `splinter`, from the splinter's start.
   ValidBytes part_of(const ByteRange& range, SplinterIndex splinter) const noexcept {
     const std::uint64_t start = start_of(splinter);
-    const ByteRange shared = intersect(range, {start, splinter_bytes_});
+    const ByteRange shared = intersect(range, {start, splinter_bytes()});
     if (shared.empty()) return {};
     return {static_cast<std::uint32_t>(shared.offset - start),
             static_cast<std::uint32_t>(shared.end() - start)};
@@ -58,7 +59,7 @@ class Geometry {
 
  private:
   ByteRange extent_;
-  std::uint64_t splinter_bytes_;
+  unsigned shift_;  // a splinter has 2^shift_ bytes, as no request can afford a division
   std::uint64_t origin_;
 };
 

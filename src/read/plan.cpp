@@ -21,14 +21,14 @@ constexpr std::uint32_t kDirectDepth = 16;
 constexpr std::uint32_t kBufferedDepth = 4;
 // A window that stays in a core's cache made copying from the page cache twice as fast as one of 64
 // MiB.
-constexpr std::uint64_t kBufferedWindowBytes = 2_MiB;
+constexpr std::uint64_t kBufferedWindowBytes = 1_MiB;
 constexpr std::uint64_t kDirectWindowBytes = 16_MiB;
 // Half of the window is for what was asked for.
 constexpr std::uint64_t kEagerShare = 2;
 // So that the residency table stays below 24 MiB whatever the size of the file.
 constexpr std::uint64_t kSplintersMax = 1ULL << 20U;
 // Fewer splinters than this leave nothing to overlap.
-constexpr std::uint64_t kSplintersMin = 8;
+constexpr std::uint64_t kSplintersMin = 4;
 
 tl::unexpected<Error> bad_plan(ErrorClass kind, std::string cause) {
   return failure({.kind = kind, .operation = "plan a read session", .cause = std::move(cause)});

@@ -32,7 +32,7 @@ Result<Presence> SplinterWait::ask(SplinterIndex splinter, ValidBytes part, Prec
 }
 
 bool SplinterWait::arm(detail::Waiter& waiter) {
-  return copy_ ? copy_->arm(waiter) : core_->arm(splinter_, part_, waiter);
+  return copy_ ? copy_->arm(waiter) : core_->arm(splinter_, part_, precision_, waiter);
 }
 
 void SplinterWait::disarm(detail::Waiter& waiter) noexcept {
@@ -110,18 +110,15 @@ std::uint64_t GatherRead::copy_pieces(const ByteRange& held,
                                       std::uint64_t limit,
                                       const std::byte* bytes) {
   std::uint64_t reached = take_.current().file_offset;
-  std::uint64_t copied = 0;
   while (!take_.done()) {
     const Extent& piece = take_.current();
     const std::uint64_t end = std::min(piece.end(), limit);
     if (piece.file_offset < held.offset || piece.file_offset >= limit || end > held.end()) break;
     const std::uint64_t size = end - piece.file_offset;
     std::memcpy(into_.data() + piece.user_offset, bytes + (piece.file_offset - held.offset), size);
-    copied += size;
     reached = std::max(reached, end);
     take_.advance(size);
   }
-  wait_.core().count_served(copied);
   return reached;
 }
 
@@ -202,7 +199,6 @@ void ViewRequest::unpin_all() noexcept {
 Result<View> ViewRequest::take() {
   if (error_) return tl::unexpected<Error>(*error_);
   SessionCore& core = wait_.core();
-  core.count_served(range_.size);
   if (PrivateRead* const copy = wait_.copy()) {
     const std::byte* const bytes = copy->bytes();
     return HandleAccess::of_copy(range_, copy->release(), bytes);

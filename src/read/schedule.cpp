@@ -20,6 +20,10 @@ using shm::Residency;
 constexpr std::uint32_t kWasteLimit = 8;
 constexpr std::uint32_t kWasteMemory = 16;
 
+/// How long those who wait leave alone what others were told of but do not take. It costs these a
+/// second read, no more.
+constexpr std::chrono::milliseconds kPatience{5};
+
 constexpr std::uint32_t align_down(std::uint32_t value, std::uint32_t alignment) {
   return value / alignment * alignment;
 }
@@ -37,6 +41,10 @@ Schedule::Schedule(const Geometry& geometry, std::span<shm::Splinter> table, con
 
 void Schedule::want(SplinterIndex splinter, ValidBytes part, Urgency urgency, Precision precision) {
   shm::Splinter& entry = table_[splinter];
+  // Somebody who picks pieces says that their neighbourhood is not wanted; somebody who reads on,
+  // that it is.
+  if (precision == Precision::kExact) eager_limit_ = 0;
+  if (precision == Precision::kWhole && eager_limit_ == 0) eager_limit_ = limits_.eager_first;
   const bool wasteful = waste_ >= kWasteLimit;
   if (precision == Precision::kWhole && !wasteful) part = geometry_.whole(splinter);
   const auto [found, is_new] = wants_.try_emplace(splinter, Want{part, urgency});
@@ -55,7 +63,8 @@ void Schedule::enqueue(SplinterIndex splinter, Urgency urgency) {
   queues_.at(static_cast<std::size_t>(urgency)).push_back(splinter);
 }
 
-Schedule::Verdict Schedule::next(Load& load) {
+Schedule::Verdict Schedule::next(Load& load, TimePoint now) {
+  now_ = now;
   needs_slot_ = false;
   if (loads_under_way_ >= limits_.loads_max) return Verdict::kRest;
   survey();
@@ -64,7 +73,8 @@ Schedule::Verdict Schedule::next(Load& load) {
   return next_eager(load);
 }
 
-Schedule::Verdict Schedule::next_for(SplinterIndex splinter, Load& load) {
+Schedule::Verdict Schedule::next_for(SplinterIndex splinter, Load& load, TimePoint now) {
+  now_ = now;
   const auto found = wants_.find(splinter);
   if (found == wants_.end()) return Verdict::kRest;
   if (under_way(splinter)) return Verdict::kRest;
@@ -73,12 +83,23 @@ Schedule::Verdict Schedule::next_for(SplinterIndex splinter, Load& load) {
 }
 
 Schedule::Verdict Schedule::next_wanted(Load& load) {
-  for (std::size_t urgency = kUrgencies; urgency-- > 0;) {
-    const SplinterIndex splinter = first_wanted(static_cast<Urgency>(urgency));
+  bool somebody_waits = false;
+  for (std::size_t level = kUrgencies; level-- > 0;) {
+    const auto urgency = static_cast<Urgency>(level);
+    const SplinterIndex splinter = first_wanted(urgency);
     if (splinter == kNobody) continue;
-    const Verdict verdict = place(splinter, static_cast<Urgency>(urgency), load);
-    if (verdict != Verdict::kRest) return verdict;
-    needs_slot_ = needs_slot_ || static_cast<Urgency>(urgency) > Urgency::kHint;
+    const Verdict verdict = place(splinter, urgency, load);
+    if (verdict != Verdict::kRest) {
+      retry_at_.reset();
+      return verdict;
+    }
+    needs_slot_ = needs_slot_ || urgency > Urgency::kHint;
+    somebody_waits = somebody_waits || urgency >= Urgency::kAwaited;
+  }
+  if (!somebody_waits) {
+    retry_at_.reset();
+  } else if (!retry_at_ || out_of_patience()) {
+    retry_at_ = now_ + kPatience;
   }
   return Verdict::kRest;
 }
@@ -118,9 +139,9 @@ Schedule::Standing Schedule::survey_slot(Slot& slot) {
   if (word.pins() > 0) return Standing::kHeld;
   const bool once = limits_.retirement == Retirement::kOnce;
   if (once && word.served_bytes() >= retires_at(entry)) return Standing::kRetired;
+  if (slot.awaited && (once || !slot.used)) return Standing::kPromised;
   if (slot.used) return Standing::kPartial;
-  if (slot.eager) return Standing::kUnasked;
-  return slot.awaited ? Standing::kAwaitedUntaken : Standing::kUntaken;
+  return slot.eager ? Standing::kUnasked : Standing::kUntaken;
 }
 
 void Schedule::survey() {
@@ -133,7 +154,7 @@ void Schedule::survey() {
     if (slots_[i].eager) ++eager_outstanding_;
     // In a cache "handed out" is about the last survey only; the counter must not run full.
     if (limits_.retirement == Retirement::kCache && standing_[i] == Standing::kPartial) {
-      table_[slots_[i].splinter].forget_served();
+      served_bytes_ += table_[slots_[i].splinter].forget_served();
       slots_[i].served_seen = 0;
     }
   }
@@ -265,13 +286,18 @@ std::optional<std::uint32_t> Schedule::victim(Urgency urgency) const {
   // What was read ahead last is wanted last.
   if (const auto unasked = newest(Standing::kUnasked)) return unasked;
   if (growth_helps(urgency)) return std::nullopt;
-  if (const auto partial = oldest(Standing::kPartial)) return partial;
-  if (urgency >= Urgency::kAwaited && count(Standing::kBusy) == 0) {
-    if (const auto untaken = oldest(Standing::kUntaken)) return untaken;
-  }
-  if (urgency == Urgency::kBlocked && count(Standing::kBusy) == 0)
-    return oldest(Standing::kAwaitedUntaken);
-  return std::nullopt;
+  if (const auto partial = oldest_partial(urgency)) return partial;
+  if (urgency < Urgency::kAwaited || count(Standing::kBusy) > 0) return std::nullopt;
+  if (const auto untaken = oldest(Standing::kUntaken)) return untaken;
+  return urgency == Urgency::kBlocked || out_of_patience() ? oldest(Standing::kPromised)
+                                                           : std::nullopt;
+}
+
+std::optional<std::uint32_t> Schedule::oldest_partial(Urgency urgency) const {
+  const auto partial = oldest(Standing::kPartial);
+  if (!partial || urgency >= Urgency::kAwaited) return partial;
+  // Who merely asks spares what somebody may be in the middle of.
+  return clock_ - slots_[*partial].used_at > 2 * slots_.size() ? partial : std::nullopt;
 }
 
 bool Schedule::growth_helps(Urgency urgency) const {
@@ -279,7 +305,7 @@ bool Schedule::growth_helps(Urgency urgency) const {
     return false;
   // What is arriving, and what its owner is about to take, will make room without more memory.
   if (count(Standing::kBusy) > 0) return false;
-  return urgency == Urgency::kBlocked || count(Standing::kAwaitedUntaken) == 0;
+  return urgency == Urgency::kBlocked || count(Standing::kPromised) == 0;
 }
 
 Schedule::Verdict Schedule::without_slot(Urgency urgency) const {
@@ -302,7 +328,9 @@ bool Schedule::vacate(std::uint32_t slot) {
   const bool asked = !taken.eager;
   const bool mostly_unused = standing_[slot] != Standing::kRetired &&
                              taken.served_seen < table_[taken.splinter].valid().size() / 2;
-  if (!table_[taken.splinter].try_evict()) return false;
+  const std::optional<std::uint32_t> served = table_[taken.splinter].try_evict();
+  if (!served) return false;
+  served_bytes_ += *served;
   if (asked && taken.whole && taken.used) judge_waste(mostly_unused);
   const SplinterIndex evicted = taken.splinter;
   taken = Slot{};
@@ -336,6 +364,14 @@ void Schedule::start(SplinterIndex splinter, std::uint32_t slot, ValidBytes part
           .generation = entry.load().generation()};
   if (load.generation > 0) ++rereads_;
   ++loads_under_way_;
+}
+
+std::uint64_t Schedule::served_bytes() const {
+  std::uint64_t total = served_bytes_;
+  for (const Slot& slot : slots_) {
+    if (slot.splinter != kNobody) total += table_[slot.splinter].load().served_bytes();
+  }
+  return total;
 }
 
 void Schedule::grown(std::uint32_t slots) {

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "read/geometry.hpp"
 #include "shm/residency.hpp"
 
@@ -68,9 +69,9 @@ class Schedule {
   void want(SplinterIndex splinter, ValidBytes part, Urgency urgency, Precision precision);
 
   /// What to do next.
-  Verdict next(Load& load);
+  Verdict next(Load& load, TimePoint now);
   /// The same for one wanted splinter, out of turn, for a thread that would do it itself.
-  Verdict next_for(SplinterIndex splinter, Load& load);
+  Verdict next_for(SplinterIndex splinter, Load& load, TimePoint now);
 
   /// The window has `slots` slots now.
   void grown(std::uint32_t slots);
@@ -92,7 +93,11 @@ class Schedule {
   std::uint32_t loads_under_way() const noexcept { return loads_under_way_; }
   std::uint32_t eager_limit() const noexcept { return eager_limit_; }
   std::uint64_t rereads() const noexcept { return rereads_; }
-  /// True if the last next() rested although something is wanted: it needs memory.
+  /// Bytes handed out from the window so far.
+  std::uint64_t served_bytes() const;
+  /// True if the last next() rested although something is wanted: it needs memory. Then, if
+  /// somebody waits for it, next() should be called again at retry_at() at the latest.
+  std::optional<TimePoint> retry_at() const noexcept { return retry_at_; }
   bool needs_slot() const noexcept { return needs_slot_; }
   /// True if it rested because enough is read ahead.
   bool reads_ahead() const noexcept { return eager_next_ < geometry_.count(); }
@@ -106,13 +111,13 @@ class Schedule {
   /// before it.
   enum class Standing : std::uint8_t {
     kFree,
-    kRetired,         ///< all of it was handed out
-    kUnasked,         ///< read ahead, nobody has asked yet
-    kPartial,         ///< some of it was handed out
-    kUntaken,         ///< asked for, not taken yet
-    kAwaitedUntaken,  ///< somebody was told that it is there and is on the way
-    kHeld,            ///< pinned
-    kBusy,            ///< a load is under way
+    kRetired,   ///< all of it was handed out
+    kUnasked,   ///< read ahead, nobody has asked yet
+    kPartial,   ///< some of it was handed out
+    kUntaken,   ///< asked for, not taken yet
+    kPromised,  ///< somebody was told that it is there, and has not taken all of it yet
+    kHeld,      ///< pinned
+    kBusy,      ///< a load is under way
   };
   static constexpr std::size_t kStandings = 8;
 
@@ -145,8 +150,10 @@ class Schedule {
   std::optional<std::uint32_t> neighbour_slot(SplinterIndex splinter) const;
   std::optional<std::uint32_t> roomiest_slot() const;
   std::optional<std::uint32_t> oldest(Standing standing) const;
+  std::optional<std::uint32_t> oldest_partial(Urgency urgency) const;
   std::optional<std::uint32_t> newest(Standing standing) const;
   std::optional<std::uint32_t> slot_for(SplinterIndex splinter, Urgency urgency) const;
+  bool out_of_patience() const noexcept { return retry_at_ && now_ >= *retry_at_; }
   std::optional<std::uint32_t> victim(Urgency urgency) const;
   bool under_way(SplinterIndex splinter) const;
   void mark(std::uint32_t slot, Standing standing);
@@ -176,7 +183,10 @@ class Schedule {
   SplinterIndex eager_next_ = 0;
   std::uint64_t clock_ = 0;
   std::uint64_t rereads_ = 0;
-  std::uint32_t waste_ = 0;  // how many of the last splinters were pushed out mostly unused
+  std::uint64_t served_bytes_ = 0;  // of splinters that have left the window
+  std::uint32_t waste_ = 0;         // how many of the last splinters were pushed out mostly unused
+  TimePoint now_;                   // of the current call
+  std::optional<TimePoint> retry_at_;  // when those who wait may push out anything
   bool growth_refused_ = false;
   bool needs_slot_ = false;
 };

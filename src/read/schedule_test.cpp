@@ -28,7 +28,7 @@ struct Bench {
     std::vector<SplinterIndex> loaded;
     Load load;
     while (true) {
-      const Verdict verdict = schedule.next(load);
+      const Verdict verdict = schedule.next(load, now);
       if (verdict == Verdict::kGrow) {
         schedule.grown(schedule.slots() * 2);
         continue;
@@ -57,6 +57,7 @@ struct Bench {
   std::vector<shm::Splinter> table;
   Schedule schedule;
   Verdict last = Verdict::kRest;
+  TimePoint now;
 };
 
 Schedule::Limits limits(std::uint32_t slots, std::uint32_t slots_max, std::uint32_t eager) {
@@ -162,13 +163,29 @@ TEST(Schedule, only_a_blocked_thread_pushes_out_what_others_were_told_of) {
   Load load;
   for (SplinterIndex splinter = 0; splinter < 2; ++splinter) {
     bench.want(splinter, Urgency::kAwaited);
-    ASSERT_EQ(bench.schedule.next(load), Verdict::kLoad);
+    ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
     bench.finish(load, true);
   }
   bench.want(7, Urgency::kAwaited);
   EXPECT_TRUE(bench.run().empty());
   bench.want(7, Urgency::kBlocked);
   EXPECT_EQ(bench.run(), (std::vector<SplinterIndex>{7}));
+}
+
+TEST(Schedule, who_waits_loses_patience_with_those_who_were_told_and_do_not_come) {
+  Bench bench(100, limits(2, 2, 0));
+  Load load;
+  for (SplinterIndex splinter = 0; splinter < 2; ++splinter) {
+    bench.want(splinter, Urgency::kAwaited);
+    ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
+    bench.finish(load, true);
+  }
+  bench.want(7, Urgency::kAwaited);
+  EXPECT_TRUE(bench.run().empty());
+  ASSERT_TRUE(bench.schedule.retry_at());
+  bench.now = *bench.schedule.retry_at();
+  EXPECT_EQ(bench.run(), (std::vector<SplinterIndex>{7}));
+  EXPECT_FALSE(bench.schedule.retry_at());
 }
 
 TEST(Schedule, window_grows_only_for_those_who_wait) {
@@ -200,9 +217,9 @@ TEST(Schedule, everything_held_by_views_starves_a_waiting_request_instead_of_han
   ASSERT_TRUE(bench.table[1].try_pin());
   bench.want(5);
   Load load;
-  EXPECT_EQ(bench.schedule.next(load), Verdict::kRest);  // nobody waits yet
+  EXPECT_EQ(bench.schedule.next(load, bench.now), Verdict::kRest);  // nobody waits yet
   bench.want(5, Urgency::kAwaited);
-  EXPECT_EQ(bench.schedule.next(load), Verdict::kStarved);
+  EXPECT_EQ(bench.schedule.next(load, bench.now), Verdict::kStarved);
   EXPECT_EQ(load.splinter, 5U);
   bench.schedule.forget(5);
   EXPECT_EQ(bench.table[5].load().residency(), Residency::kAbsent);
@@ -215,18 +232,18 @@ TEST(Schedule, an_exact_want_loads_only_its_pages_and_is_extended_later) {
   Bench bench(10, limits(4, 4, 0));
   bench.schedule.want(3, {10'000, 12'000}, Urgency::kAsked, Precision::kExact);
   Load load;
-  ASSERT_EQ(bench.schedule.next(load), Verdict::kLoad);
+  ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
   EXPECT_EQ(load.bytes, (ValidBytes{8192, 12288}));
   bench.finish(load);
   EXPECT_EQ(bench.table[3].valid(), (ValidBytes{8192, 12288}));
 
   bench.schedule.want(3, {4000, 20'000}, Urgency::kAsked, Precision::kExact);
-  ASSERT_EQ(bench.schedule.next(load), Verdict::kLoad);
+  ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
   EXPECT_TRUE(load.extends);
   EXPECT_EQ(load.bytes, (ValidBytes{0, 8192}));
   EXPECT_TRUE(bench.ready(3));  // what is there can be used meanwhile
   bench.finish(load);
-  ASSERT_EQ(bench.schedule.next(load), Verdict::kLoad);
+  ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
   EXPECT_EQ(load.bytes, (ValidBytes{12288, 20480}));
   bench.finish(load);
   EXPECT_EQ(bench.table[3].valid(), (ValidBytes{0, 20480}));
@@ -237,7 +254,7 @@ TEST(Schedule, a_splinter_that_failed_leaves_its_slot) {
   Bench bench(10, limits(1, 1, 0));
   bench.want(3);
   Load load;
-  ASSERT_EQ(bench.schedule.next(load), Verdict::kLoad);
+  ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
   bench.schedule.failed(load);
   EXPECT_EQ(bench.table[3].load().residency(), Residency::kAbsent);
   bench.want(4);
@@ -248,7 +265,7 @@ TEST(Schedule, a_short_load_says_so_and_keeps_what_came) {
   Bench bench(10, limits(4, 4, 0));
   bench.want(3);
   Load load;
-  ASSERT_EQ(bench.schedule.next(load), Verdict::kLoad);
+  ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
   EXPECT_FALSE(bench.schedule.loaded(load, 1000, true));
   EXPECT_EQ(bench.table[3].valid(), (ValidBytes{0, 1000}));
   EXPECT_FALSE(bench.schedule.wants(3));
@@ -265,7 +282,7 @@ TEST(Schedule, a_cache_keeps_what_was_used_and_drops_the_longest_unused) {
   }
   bench.run();
   bench.serve(0);
-  bench.want(5);
+  bench.want(5, Urgency::kAwaited);
   EXPECT_EQ(bench.run(), (std::vector<SplinterIndex>{5}));
   EXPECT_TRUE(bench.ready(0));
   EXPECT_FALSE(bench.ready(1));
@@ -277,7 +294,7 @@ TEST(Schedule, parts_used_at_random_end_the_loading_of_whole_splinters) {
   for (SplinterIndex i = 0; i < 40; ++i) {
     const SplinterIndex splinter = i * 7 % 1000;
     bench.schedule.want(splinter, {0, 4096}, Urgency::kBlocked, Precision::kWhole);
-    ASSERT_EQ(bench.schedule.next(load), Verdict::kLoad);
+    ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
     bench.finish(load);
     bench.serve(splinter, 4096);
   }
@@ -307,7 +324,7 @@ TEST(Schedule, random_walks_keep_the_invariants) {
         case 1:
         case 2: {
           Load load;
-          const Verdict verdict = bench.schedule.next(load);
+          const Verdict verdict = bench.schedule.next(load, bench.now);
           if (verdict == Verdict::kLoad) under_way.push_back(load);
           if (verdict == Verdict::kGrow)
             bench.schedule.grown(bench.schedule.slots() + static_cast<std::uint32_t>(random() % 2));

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "read/agent.hpp"
 #include "read/core.hpp"
 #include "read/requests.hpp"
 
@@ -63,7 +62,13 @@ Future<ByteCount> gather(const std::shared_ptr<SessionCore>& core,
 }  // namespace
 
 void View::unpin() noexcept {
-  read::HandleAccess::release(*core_, range());
+  const Geometry& geometry = core_->geometry();
+  const read::SplinterIndex first = geometry.index_at(offset_);
+  if (geometry.index_at(offset_ + bytes_.size() - 1) == first) {
+    core_->unpin(first, static_cast<std::uint32_t>(bytes_.size()));
+  } else {
+    read::HandleAccess::release(*core_, range());
+  }
   core_.reset();
 }
 
@@ -77,18 +82,17 @@ const ReadPlan& Session::plan() const noexcept { return core_->plan(); }
 const std::string& Session::path() const noexcept { return core_->path(); }
 
 Future<ByteCount> Session::read(std::uint64_t offset, std::span<std::byte> into) const {
-  if (into.empty()) return ByteCount{0};
   const ByteRange range{offset, into.size()};
-  if (auto error = refuse_range(*core_, range)) return *error;
-  // The common case costs two atomic additions and the copy: the bytes are there, in one splinter.
   const Geometry& geometry = core_->geometry();
-  const read::SplinterIndex splinter = geometry.index_at(offset);
-  const read::ValidBytes part = geometry.part_of(range, splinter);
-  if (part.size() == range.size && core_->pin(splinter, part)) {
-    std::memcpy(into.data(), core_->address(splinter) + part.first, range.size);
-    core_->count_served(range.size);
-    core_->unpin(splinter, part.size());
-    return ByteCount{range.size};
+  // The common case costs two atomic additions and the copy: the bytes are there, in one splinter.
+  if (!range.empty() && geometry.extent().contains(range) && !core_->closed()) {
+    const read::SplinterIndex splinter = geometry.index_at(offset);
+    const read::ValidBytes part = geometry.part_of(range, splinter);
+    if (part.size() == range.size && core_->pin(splinter, part)) {
+      std::memcpy(into.data(), core_->address(splinter) + part.first, range.size);
+      core_->unpin(splinter, part.size());
+      return ByteCount{range.size};
+    }
   }
   return gather(core_, ExtentCursor(range), into);
 }
@@ -106,15 +110,20 @@ Future<ByteCount> Session::read(const Subarray& block, std::span<std::byte> into
 }
 
 Future<View> Session::view(ByteRange range) const {
+  const Geometry& geometry = core_->geometry();
+  if (!range.empty() && geometry.extent().contains(range) && !core_->closed()) {
+    const read::SplinterIndex splinter = geometry.index_at(range.offset);
+    const read::ValidBytes part = geometry.part_of(range, splinter);
+    if (part.size() == range.size && core_->pin(splinter, part)) {
+      return read::HandleAccess::of_window(core_, range, core_->address(splinter) + part.first);
+    }
+  }
+  return request_view(range);
+}
+
+Future<View> Session::request_view(ByteRange range) const {
   if (range.empty()) return View();
   if (auto error = refuse_range(*core_, range)) return *error;
-  const Geometry& geometry = core_->geometry();
-  const read::SplinterIndex splinter = geometry.index_at(range.offset);
-  const read::ValidBytes part = geometry.part_of(range, splinter);
-  if (part.size() == range.size && core_->pin(splinter, part)) {
-    core_->count_served(range.size);
-    return read::HandleAccess::of_window(core_, range, core_->address(splinter) + part.first);
-  }
   if (range.size > core_->plan().budget_bytes) {
     return Error(
         {.kind = ErrorClass::kLimit,

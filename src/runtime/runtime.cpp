@@ -6,12 +6,14 @@
 #include <forebay/runtime.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <thread>
 #include <utility>
 
-#include "read/agent.hpp"
+#include "read/copy_agent.hpp"
 #include "read/core.hpp"
+#include "read/engine_agent.hpp"
 #include "read/window_pool.hpp"
 #include "storage/access_rule.hpp"
 #include "storage/file.hpp"
@@ -23,6 +25,10 @@ namespace {
 
 /// Operations of all sessions that an agent may have under way.
 constexpr std::size_t kAgentDepth = 64;
+/// With this share of an extent in the page cache, reading it counts as copying.
+constexpr double kCachedFractionMin = 0.9;
+/// Threads that keep a device busy where io_uring cannot be used: one for each request under way.
+constexpr std::size_t kDirectThreads = 16;
 /// Copying from the page cache is bound by memory: more threads than this only take cores from the
 /// application.
 constexpr unsigned kCopyThreadsMax = 4;
@@ -50,7 +56,11 @@ unsigned copy_threads(const RuntimeOptions& options) {
 class RuntimeCore {
  public:
   explicit RuntimeCore(const RuntimeOptions& options)
-      : options_(options), windows_(std::make_shared<read::WindowPool>(options.budget_bytes)) {}
+      : options_(options), windows_(std::make_shared<read::WindowPool>(options.budget_bytes)) {
+    // A thread that waits for data to be copied from the page cache may as well copy some.
+    loop_.set_idle_work(
+        [this] { return helps_when_idle_.load(std::memory_order_acquire) && buffered_->help(); });
+  }
 
   EventLoop& loop() noexcept { return loop_; }
   Executor& executor() noexcept {
@@ -60,26 +70,25 @@ class RuntimeCore {
 
   Result<std::shared_ptr<read::Agent>> agent_for(Access access) {
     const std::lock_guard lock(mutex_);
-    auto& agent = access == Access::kDirect ? direct_ : buffered_;
-    if (agent) return agent;
-    storage::BackendOptions backend{.choice = storage::BackendChoice::kThreads,
-                                    .queue_depth = kAgentDepth,
-                                    .worker_count = copy_threads(options_),
-                                    .log = options_.log};
-    if (access == Access::kDirect) {
-      backend.choice = backend_choice(options_.engine);
-      backend.worker_count = kAgentDepth / 4;
+    if (access == Access::kBuffered) {
+      if (!buffered_) buffered_ = std::make_shared<read::CopyAgent>(copy_threads(options_));
+      helps_when_idle_.store(true, std::memory_order_release);
+      return buffered_;
     }
-    auto started = read::Agent::start(backend);
-    if (started) agent = *started;
+    if (direct_) return direct_;
+    auto started = read::EngineAgent::start({.choice = backend_choice(options_.engine),
+                                             .queue_depth = kAgentDepth,
+                                             .worker_count = kDirectThreads,
+                                             .worker_cpus = {},
+                                             .log = options_.log});
+    if (started) direct_ = *started;
     return started;
   }
 
   void stop() {
     const std::lock_guard lock(mutex_);
-    for (const auto& agent : {direct_, buffered_}) {
-      if (agent) agent->stop();
-    }
+    if (direct_) direct_->stop();
+    if (buffered_) buffered_->stop();
   }
 
  private:
@@ -88,7 +97,8 @@ class RuntimeCore {
   const std::shared_ptr<read::WindowPool> windows_;
   std::mutex mutex_;
   std::shared_ptr<read::Agent> direct_;
-  std::shared_ptr<read::Agent> buffered_;
+  std::shared_ptr<read::CopyAgent> buffered_;  // once made, never replaced
+  std::atomic<bool> helps_when_idle_{false};
 };
 
 struct File::Opened {
@@ -127,6 +137,7 @@ struct Way {
   std::shared_ptr<storage::File> file;
   Access access = Access::kBuffered;
   std::string reason;
+  bool cached = false;
 };
 
 /// Decides without reading anything, unless the caller has.
@@ -135,8 +146,9 @@ Result<Way> choose_way(const std::shared_ptr<storage::File>& buffered,
                        std::optional<Access> wanted) {
   Way way{.file = buffered, .access = Access::kBuffered, .reason = {}};
   if (!wanted) {
-    const storage::AccessDecision decision =
-        storage::choose_access(storage::access_facts(*buffered, extent));
+    const storage::AccessFacts facts = storage::access_facts(*buffered, extent);
+    const storage::AccessDecision decision = storage::choose_access(facts);
+    way.cached = facts.cached_fraction.value_or(0) >= kCachedFractionMin;
     way.reason = decision.reason;
     if (decision.access == storage::Access::kDirect) way.access = Access::kDirect;
   } else {
@@ -170,7 +182,8 @@ Result<Session> File::read_session(ByteRange extent, const ReadPlan& plan) const
                                        .plan = std::move(*complete),
                                        .windows = runtime_->windows(),
                                        .agent = *agent,
-                                       .executor = &runtime_->executor()});
+                                       .executor = &runtime_->executor(),
+                                       .cached = way->cached});
   if (!core) return tl::unexpected<Error>(core.error());
   (*agent)->serve(*core);
   return Session(std::move(*core));

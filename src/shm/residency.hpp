@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 namespace forebay::shm {
 
@@ -99,18 +100,18 @@ class Splinter {
     return served;
   }
 
-  /// Takes the slot away from a ready splinter: absent, nothing served, next generation. False if
-  /// it is pinned.
-  bool try_evict() noexcept {
+  /// Takes the slot away from a ready splinter: absent, nothing served, next generation. Returns the
+  /// bytes that had been served, or nothing if it is pinned.
+  std::optional<std::uint32_t> try_evict() noexcept {
     Word seen = load();
     while (seen.residency() == Residency::kReady && seen.pins() == 0) {
       const std::uint64_t next_generation = (seen.generation() + 1U) & 0x3FFFU;
       if (word_.compare_exchange_weak(seen.bits, next_generation << kGenerationShift,
                                       std::memory_order_acq_rel, std::memory_order_acquire)) {
-        return true;
+        return seen.served_bytes();
       }
     }
-    return false;
+    return std::nullopt;
   }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One round: look at the sessions that were announced or had a completion, submit what they want as
 // one batch, wait.
-#include "read/agent.hpp"
+#include "read/engine_agent.hpp"
 
 #include <algorithm>
 #include <array>
@@ -23,10 +23,10 @@ constexpr std::uint64_t tag_of(std::uint32_t flight, std::uint32_t index) {
 
 }  // namespace
 
-Agent::Agent(std::size_t operations_max) { batch_.reserve(operations_max); }
+EngineAgent::EngineAgent(std::size_t operations_max) { batch_.reserve(operations_max); }
 
-Result<std::shared_ptr<Agent>> Agent::start(const storage::BackendOptions& options) {
-  std::shared_ptr<Agent> agent(new Agent(options.queue_depth));
+Result<std::shared_ptr<Agent>> EngineAgent::start(const storage::BackendOptions& options) {
+  std::shared_ptr<EngineAgent> agent(new EngineAgent(options.queue_depth));
   std::promise<Status> started;
   std::future<Status> outcome = started.get_future();
   agent->thread_ = std::thread([raw = agent.get(), options, &started] {
@@ -49,9 +49,9 @@ Result<std::shared_ptr<Agent>> Agent::start(const storage::BackendOptions& optio
   return agent;
 }
 
-Agent::~Agent() { stop(); }
+EngineAgent::~EngineAgent() { stop(); }
 
-void Agent::stop() {
+void EngineAgent::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -60,7 +60,7 @@ void Agent::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Agent::serve(const std::shared_ptr<SessionCore>& session) {
+void EngineAgent::serve(const std::shared_ptr<SessionCore>& session) {
   if (session->announced_.exchange(true, std::memory_order_acq_rel)) return;
   const std::lock_guard lock(mutex_);
   if (stopping_) return;
@@ -70,7 +70,7 @@ void Agent::serve(const std::shared_ptr<SessionCore>& session) {
   engine_->wake();
 }
 
-bool Agent::take_inbox(bool idle) {
+bool EngineAgent::take_inbox(bool idle) {
   const std::lock_guard lock(mutex_);
   if (stopping_ && idle) {
     engine_ = nullptr;
@@ -86,7 +86,7 @@ bool Agent::take_inbox(bool idle) {
   return true;
 }
 
-void Agent::run(storage::Engine& engine) {
+void EngineAgent::run(storage::Engine& engine) {
   std::array<storage::Completion, kCompletionsMax> completions;
   while (take_inbox(engine.in_flight() == 0)) {
     std::sort(due_.begin(), due_.end());
@@ -95,15 +95,18 @@ void Agent::run(storage::Engine& engine) {
       issue(engine, session);
     due_.clear();
     submit(engine);
-    const std::size_t count = engine.wait(completions, std::nullopt);
+    const std::size_t count = engine.wait(completions, retries_.first());
     for (std::size_t i = 0; i < count; ++i)
       complete(completions.at(i));
+    retries_.take_due(
+        std::chrono::steady_clock::now(),
+        [this](std::shared_ptr<SessionCore> session) { due_.push_back(std::move(session)); });
     if (count > 0) due_.insert(due_.end(), hungry_.begin(), hungry_.end());
     if (count > 0) hungry_.clear();
   }
 }
 
-void Agent::issue(storage::Engine& engine, const std::shared_ptr<SessionCore>& session) {
+void EngineAgent::issue(storage::Engine& engine, const std::shared_ptr<SessionCore>& session) {
   const std::size_t request = session->plan().request_bytes;
   const std::size_t splinter_operations = (session->plan().splinter_bytes + request - 1) / request;
   while (true) {
@@ -113,13 +116,16 @@ void Agent::issue(storage::Engine& engine, const std::shared_ptr<SessionCore>& s
       return;
     }
     SessionCore::Transfer transfer;
-    if (!session->next_transfer(transfer)) return;
+    if (!session->next_transfer(transfer)) {
+      if (const auto when = session->retry_at()) retries_.add(session, *when);
+      return;
+    }
     begin(session, transfer);
   }
 }
 
-void Agent::begin(const std::shared_ptr<SessionCore>& session,
-                  const SessionCore::Transfer& transfer) {
+void EngineAgent::begin(const std::shared_ptr<SessionCore>& session,
+                        const SessionCore::Transfer& transfer) {
   const std::uint32_t index = free_flight();
   // A private copy is one operation, however long: it must always find room.
   const std::uint64_t request =
@@ -138,7 +144,7 @@ void Agent::begin(const std::shared_ptr<SessionCore>& session,
   }
 }
 
-std::uint32_t Agent::free_flight() {
+std::uint32_t EngineAgent::free_flight() {
   if (free_flights_.empty()) {
     flights_.emplace_back();
     return static_cast<std::uint32_t>(flights_.size() - 1);
@@ -148,13 +154,13 @@ std::uint32_t Agent::free_flight() {
   return index;
 }
 
-void Agent::submit(storage::Engine& engine) {
+void EngineAgent::submit(storage::Engine& engine) {
   const std::size_t taken = engine.submit(batch_);
   FOREBAY_ASSERT(taken == batch_.size());
   batch_.clear();
 }
 
-void Agent::complete(const storage::Completion& completion) {
+void EngineAgent::complete(const storage::Completion& completion) {
   const auto index = static_cast<std::uint32_t>(completion.tag >> 32U);
   const auto operation = static_cast<std::uint32_t>(completion.tag);
   Flight& flight = flights_[index];
@@ -170,7 +176,7 @@ void Agent::complete(const storage::Completion& completion) {
   if (--flight.operations_left == 0) hang_up(index);
 }
 
-void Agent::hang_up(std::uint32_t index) {
+void EngineAgent::hang_up(std::uint32_t index) {
   Flight flight = std::exchange(flights_[index], Flight{});
   free_flights_.push_back(index);
   const Result<std::uint64_t> outcome = flight.error

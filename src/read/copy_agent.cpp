@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "read/copy_agent.hpp"
+
+#include <utility>
+
+namespace forebay::read {
+
+namespace {
+
+TimePoint now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+CopyAgent::CopyAgent(unsigned thread_count) {
+  for (unsigned i = 0; i < thread_count; ++i)
+    threads_.emplace_back([this] { run(); });
+}
+
+CopyAgent::~CopyAgent() { stop(); }
+
+void CopyAgent::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    announced_.notify_all();
+  }
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+void CopyAgent::serve(const std::shared_ptr<SessionCore>& session) {
+  if (session->announced_.exchange(true, std::memory_order_acq_rel)) return;
+  const std::lock_guard lock(mutex_);
+  if (stopping_) return;
+  if (!session->cached()) {
+    inbox_.push_back(session);
+    if (idle_count_ > 0) announced_.notify_one();
+    return;
+  }
+  const bool nobody_looks = !later_.first();
+  later_.add(session, now() + kFirstChance);
+  if (nobody_looks && idle_count_ > 0) announced_.notify_one();
+}
+
+void CopyAgent::requeue_due() {
+  later_.take_due(now(), [this](std::shared_ptr<SessionCore> session) {
+    inbox_.push_back(std::move(session));
+  });
+}
+
+std::shared_ptr<SessionCore> CopyAgent::next_session() {
+  std::unique_lock lock(mutex_);
+  requeue_due();
+  while (!stopping_ && inbox_.empty()) {
+    ++idle_count_;
+    if (const Deadline first = later_.first()) {
+      announced_.wait_until(lock, *first);
+    } else {
+      announced_.wait(lock);
+    }
+    --idle_count_;
+    requeue_due();
+  }
+  if (stopping_) return nullptr;
+  std::shared_ptr<SessionCore> session = std::move(inbox_.front());
+  inbox_.pop_front();
+  session->announced_.store(false, std::memory_order_release);
+  return session;
+}
+
+void CopyAgent::run() {
+  while (const std::shared_ptr<SessionCore> session = next_session())
+    work_on(session);
+}
+
+void CopyAgent::work_on(const std::shared_ptr<SessionCore>& session) {
+  if (session->cached() && session->helped_since(now() - kFirstChance)) {
+    serve(session);
+    return;
+  }
+  const TimePoint start = now();
+  while (copy_once(session)) {
+    // Others may have work, too; and a session whose threads have come back is theirs again.
+    if (session->cached() && !session->helped_since(start)) continue;
+    serve(session);
+    return;
+  }
+  const auto retry_at = session->retry_at();
+  if (!retry_at || session->announced_.exchange(true, std::memory_order_acq_rel)) return;
+  const std::lock_guard lock(mutex_);
+  later_.add(session, *retry_at);
+}
+
+bool CopyAgent::help() {
+  std::shared_ptr<SessionCore> session;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return false;
+    session = later_.any([](const SessionCore& one) { return one.cached(); });
+  }
+  if (!session || !copy_once(session)) return false;
+  session->note_help();
+  return true;
+}
+
+bool CopyAgent::copy_once(const std::shared_ptr<SessionCore>& session) {
+  SessionCore::Transfer transfer;
+  if (!session->next_transfer(transfer)) return false;
+  session->copy(transfer);
+  return true;
+}
+
+}  // namespace forebay::read

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// CopyAgent: a few threads that read buffered files with plain calls. Copying from the page cache
+// is work, not waiting: an asynchronous interface between the thread that decides and the one that
+// copies would only add wake-ups.
+//
+// Where reading is mere copying, the thread that wants the data does it best: what it copied lies
+// in the cache of its own core. So such sessions are left to their own threads (help()) for a
+// moment, and these agents do what nobody came for in time: what is wanted while the application
+// computes. docs/decisions/0002-who-copies.md has the measurements.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "read/agent.hpp"
+#include "read/core.hpp"
+#include "read/retries.hpp"
+
+namespace forebay::read {
+
+class CopyAgent final : public Agent {
+ public:
+  /// How long a session whose reads are copies is left to its own threads.
+  static constexpr std::chrono::microseconds kFirstChance{200};
+
+  explicit CopyAgent(unsigned thread_count);
+  ~CopyAgent() override;
+  CopyAgent(const CopyAgent&) = delete;
+  CopyAgent& operator=(const CopyAgent&) = delete;
+
+  void serve(const std::shared_ptr<SessionCore>& session) override;
+  /// Each thread finishes the read it is in.
+  void stop() override;
+
+  /// Does one read of a session whose reads are copies, if there is one to do. For a thread that
+  /// would sleep otherwise.
+  bool help();
+
+ private:
+  void run();
+  std::shared_ptr<SessionCore> next_session();
+  void requeue_due();
+  void work_on(const std::shared_ptr<SessionCore>& session);
+  static bool copy_once(const std::shared_ptr<SessionCore>& session);
+
+  std::mutex mutex_;  // guards what follows, up to stopping_
+  std::condition_variable announced_;
+  std::deque<std::shared_ptr<SessionCore>> inbox_;
+  Retries later_;  // sessions to look at when their time has come; announced, too
+  unsigned idle_count_ = 0;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace forebay::read

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// EngineAgent: a service thread that moves bytes from storage into the windows of any number of
+// sessions. It waits in one place, the engine's, for completions and for being told of work; idle,
+// it costs nothing.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "read/agent.hpp"
+#include "read/core.hpp"
+#include "read/retries.hpp"
+#include "storage/engine.hpp"
+#include "storage/probe.hpp"
+
+namespace forebay::read {
+
+class EngineAgent final : public Agent {
+ public:
+  /// Starts the thread and its engine. Fails if no backend can be had.
+  static Result<std::shared_ptr<Agent>> start(const storage::BackendOptions& options);
+  ~EngineAgent() override;
+  EngineAgent(const EngineAgent&) = delete;
+  EngineAgent& operator=(const EngineAgent&) = delete;
+
+  void serve(const std::shared_ptr<SessionCore>& session) override;
+  /// What is under way at storage is waited for.
+  void stop() override;
+
+  const std::string& backend_name() const noexcept { return backend_name_; }
+
+ private:
+  /// A transfer of a session, cut into operations of the session's request size.
+  struct Flight {
+    std::shared_ptr<SessionCore> session;
+    SessionCore::Transfer transfer;
+    std::uint32_t operations_left = 0;
+    std::uint64_t got_bytes = 0;  ///< contiguous from the beginning, as far as known
+    std::optional<Error> error;
+  };
+
+  explicit EngineAgent(std::size_t operations_max);
+  void run(storage::Engine& engine);
+  bool take_inbox(bool idle);
+  void issue(storage::Engine& engine, const std::shared_ptr<SessionCore>& session);
+  void begin(const std::shared_ptr<SessionCore>& session, const SessionCore::Transfer& transfer);
+  void submit(storage::Engine& engine);
+  void complete(const storage::Completion& completion);
+  void hang_up(std::uint32_t flight);
+  std::uint32_t free_flight();
+
+  std::string backend_name_;
+  std::thread thread_;
+  std::mutex mutex_;  // guards the next four
+  std::vector<std::shared_ptr<SessionCore>> inbox_;
+  storage::Engine* engine_ = nullptr;
+  bool asleep_ = false;
+  bool stopping_ = false;
+  // The thread's own:
+  std::vector<std::shared_ptr<SessionCore>> due_;     // sessions to look at in this round
+  std::vector<std::shared_ptr<SessionCore>> hungry_;  // those for which the engine had no room
+  Retries retries_;
+  std::vector<Flight> flights_;
+  std::vector<std::uint32_t> free_flights_;
+  std::vector<storage::Operation> batch_;
+};
+
+}  // namespace forebay::read
