@@ -112,8 +112,8 @@ bool becomes_readable(int descriptor) {
 
 class FutureTest : public ::testing::Test {
  protected:
-  EventLoop loop;
-  Source<int> source{loop};
+  EventLoop loop_;
+  Source<int> source_{loop_};
 };
 
 TEST_F(FutureTest, finished_from_the_start) {
@@ -130,48 +130,48 @@ TEST_F(FutureTest, finished_from_the_start) {
 }
 
 TEST_F(FutureTest, poll_says_whether_the_result_is_there) {
-  Future<int> future = source.future();
+  Future<int> future = source_.future();
   EXPECT_FALSE(future.poll());
-  source.finish(3);
+  source_.finish(3);
   EXPECT_TRUE(future.poll());
   EXPECT_TRUE(future.poll());
   EXPECT_EQ(*future.wait(), 3);
-  EXPECT_EQ(source.alive(), 0);
+  EXPECT_EQ(source_.alive(), 0);
 }
 
 TEST_F(FutureTest, wait_blocks_until_another_thread_finishes) {
-  Future<int> future = source.future();
-  std::jthread agent([&] { source.finish(4); });
+  Future<int> future = source_.future();
+  std::jthread agent([&] { source_.finish(4); });
   EXPECT_EQ(*future.wait(), 4);
 }
 
 TEST_F(FutureTest, wait_goes_on_after_a_signal_for_nothing) {
-  Future<int> future = source.future();
+  Future<int> future = source_.future();
   std::jthread agent([&] {
-    while (!source.is_armed())
+    while (!source_.is_armed())
       std::this_thread::yield();
-    source.signal_for_nothing();
-    while (!source.is_armed())
+    source_.signal_for_nothing();
+    while (!source_.is_armed())
       std::this_thread::yield();
-    source.finish(4);
+    source_.finish(4);
   });
   EXPECT_EQ(*future.wait(), 4);
 }
 
 TEST_F(FutureTest, wait_for_gives_up_and_leaves_no_waiter_behind) {
-  Future<int> future = source.future();
+  Future<int> future = source_.future();
   EXPECT_FALSE(future.wait_for(std::chrono::milliseconds(1)));
-  EXPECT_FALSE(source.is_armed());
+  EXPECT_FALSE(source_.is_armed());
   EXPECT_FALSE(future.wait_for(std::chrono::nanoseconds(-1)));
-  source.finish(1);
+  source_.finish(1);
   EXPECT_TRUE(future.wait_for(std::chrono::nanoseconds::max()));
   EXPECT_EQ(*future.wait(), 1);
 }
 
 TEST_F(FutureTest, cancel_takes_an_unfinished_request_back) {
-  Future<int> future = source.future();
+  Future<int> future = source_.future();
   future.cancel();
-  EXPECT_EQ(source.alive(), 0);
+  EXPECT_EQ(source_.alive(), 0);
   const Result<int> result = future.wait();
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind(), ErrorClass::kCancelled);
@@ -179,8 +179,8 @@ TEST_F(FutureTest, cancel_takes_an_unfinished_request_back) {
 }
 
 TEST_F(FutureTest, cancel_after_the_end_keeps_the_value) {
-  Future<int> future = source.future();
-  source.finish(9);
+  Future<int> future = source_.future();
+  source_.finish(9);
   EXPECT_TRUE(future.poll());
   future.cancel();
   EXPECT_EQ(*future.wait(), 9);
@@ -188,49 +188,49 @@ TEST_F(FutureTest, cancel_after_the_end_keeps_the_value) {
 
 TEST_F(FutureTest, dropped_future_drops_its_request) {
   {
-    const Future<int> future = source.future();
+    const Future<int> future = source_.future();
   }
-  EXPECT_EQ(source.alive(), 0);
-  source.finish(1);
+  EXPECT_EQ(source_.alive(), 0);
+  source_.finish(1);
 }
 
 TEST_F(FutureTest, assignment_drops_the_old_request) {
-  Future<int> future = source.future();
+  Future<int> future = source_.future();
   ASSERT_TRUE(future.event_fd());
-  EXPECT_TRUE(source.is_armed());
+  EXPECT_TRUE(source_.is_armed());
   future = Future<int>(2);
-  EXPECT_FALSE(source.is_armed());
-  EXPECT_EQ(source.alive(), 0);
+  EXPECT_FALSE(source_.is_armed());
+  EXPECT_EQ(source_.alive(), 0);
   EXPECT_EQ(*future.wait(), 2);
 }
 
 TEST_F(FutureTest, moved_future_is_the_same_request) {
-  Future<int> future = source.future();
+  Future<int> future = source_.future();
   Future<int> moved = std::move(future);
-  source.finish(6);
+  source_.finish(6);
   EXPECT_EQ(*moved.wait(), 6);
 }
 
 TEST_F(FutureTest, then_runs_in_wait_of_the_owner) {
   const auto owner = std::this_thread::get_id();
   std::thread::id ran_on;
-  Future<std::string> chained = source.future().then([&](Result<int> value) {
+  Future<std::string> chained = source_.future().then([&](Result<int> value) {
     ran_on = std::this_thread::get_id();
     return std::to_string(*value + 1);
   });
-  std::jthread agent([&] { source.finish(41); });
+  std::jthread agent([&] { source_.finish(41); });
   EXPECT_EQ(*chained.wait(), "42");
   EXPECT_EQ(ran_on, owner);
 }
 
 TEST_F(FutureTest, then_runs_once_however_often_it_is_polled) {
   int runs = 0;
-  Future<int> chained = source.future().then([&](const Result<int>& value) {
+  Future<int> chained = source_.future().then([&](const Result<int>& value) {
     ++runs;
     return value;
   });
   EXPECT_FALSE(chained.poll());
-  source.finish(1);
+  source_.finish(1);
   EXPECT_TRUE(chained.poll());
   EXPECT_TRUE(chained.poll());
   EXPECT_EQ(*chained.wait(), 1);
@@ -244,33 +244,33 @@ TEST_F(FutureTest, then_on_a_finished_future_runs_at_once) {
 
 TEST_F(FutureTest, then_may_return_nothing) {
   int seen = 0;
-  Future<void> chained = source.future().then([&](Result<int> value) { seen = *value; });
-  source.finish(8);
+  Future<void> chained = source_.future().then([&](Result<int> value) { seen = *value; });
+  source_.finish(8);
   EXPECT_TRUE(chained.wait());
   EXPECT_EQ(seen, 8);
 }
 
 TEST_F(FutureTest, then_chains) {
-  Future<int> chained = source.future()
+  Future<int> chained = source_.future()
                             .then([](Result<int> value) { return *value * 2; })
                             .then([](Result<int> value) { return *value + 1; });
-  source.finish(10);
+  source_.finish(10);
   EXPECT_EQ(*chained.wait(), 21);
 }
 
 TEST_F(FutureTest, then_sees_errors_and_may_return_them) {
-  Future<int> chained = source.future().then([](Result<int> value) -> Result<int> {
+  Future<int> chained = source_.future().then([](const Result<int>& value) -> Result<int> {
     EXPECT_FALSE(value);
     return failure({.kind = ErrorClass::kDamage});
   });
-  source.finish(failure({.kind = ErrorClass::kIo}));
+  source_.finish(failure({.kind = ErrorClass::kIo}));
   EXPECT_EQ(chained.wait().error().kind(), ErrorClass::kDamage);
 }
 
 TEST_F(FutureTest, exception_in_a_continuation_becomes_an_error) {
-  Future<int> chained = source.future().then(
+  Future<int> chained = source_.future().then(
       [](const Result<int>&) -> int { throw std::runtime_error("no such particle"); });
-  source.finish(1);
+  source_.finish(1);
   const Result<int> result = chained.wait();
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind(), ErrorClass::kException);
@@ -284,43 +284,43 @@ TEST_F(FutureTest, foreign_exception_in_a_continuation_becomes_an_error) {
 }
 
 TEST_F(FutureTest, cancelled_continuation_never_runs) {
-  Future<int> chained = source.future().then([](const Result<int>&) -> int {
+  Future<int> chained = source_.future().then([](const Result<int>&) -> int {
     ADD_FAILURE() << "ran";
     return 0;
   });
   chained.cancel();
-  EXPECT_EQ(source.alive(), 0);
+  EXPECT_EQ(source_.alive(), 0);
   EXPECT_EQ(chained.wait().error().kind(), ErrorClass::kCancelled);
 }
 
 TEST_F(FutureTest, cancel_inside_a_continuation_of_another_request) {
-  Source<int> other_source(loop);
+  Source<int> other_source(loop_);
   Future<int> other = other_source.future();
-  Future<int> chained = source.future().then([&](Result<int> value) {
+  Future<int> chained = source_.future().then([&](Result<int> value) {
     other.cancel();
     return *value;
   });
-  source.finish(1);
+  source_.finish(1);
   EXPECT_EQ(*chained.wait(), 1);
   EXPECT_EQ(other_source.alive(), 0);
 }
 
 TEST_F(FutureTest, detached_continuation_runs_on_the_executor) {
   int seen = 0;
-  source.future().then(loop, [&](Result<int> value) { seen = *value; });
-  EXPECT_EQ(loop.poll(), 1U);  // the first step finds nothing and waits for a signal
+  source_.future().then(loop_, [&](Result<int> value) { seen = *value; });
+  EXPECT_EQ(loop_.poll(), 1U);  // the first step finds nothing and waits for a signal
   EXPECT_EQ(seen, 0);
-  std::jthread agent([&] { source.finish(5); });
-  EXPECT_EQ(loop.wait(), 1U);
+  std::jthread agent([&] { source_.finish(5); });
+  EXPECT_EQ(loop_.wait(), 1U);
   EXPECT_EQ(seen, 5);
-  EXPECT_EQ(source.alive(), 0);
+  EXPECT_EQ(source_.alive(), 0);
 }
 
 TEST_F(FutureTest, detached_continuation_of_a_finished_future_is_posted) {
   int seen = 0;
-  Future<int>(5).then(loop, [&](Result<int> value) { seen = *value; });
+  Future<int>(5).then(loop_, [&](Result<int> value) { seen = *value; });
   EXPECT_EQ(seen, 0);
-  EXPECT_EQ(loop.poll(), 1U);
+  EXPECT_EQ(loop_.poll(), 1U);
   EXPECT_EQ(seen, 5);
 }
 
@@ -331,19 +331,19 @@ TEST_F(FutureTest, coroutine_with_a_finished_future_does_not_suspend) {
 }
 
 TEST_F(FutureTest, coroutine_resumes_on_the_default_executor) {
-  int seen = 0;
+  std::atomic<int> seen{0};
   std::thread::id resumed_on;
-  [](Source<int>& from, int& into, std::thread::id& where) -> Detached {
+  [](Source<int>& from, std::atomic<int>& into, std::thread::id& where) -> Detached {
     into = *co_await from.future();
     where = std::this_thread::get_id();
-  }(source, seen, resumed_on);
-  EXPECT_EQ(seen, 0);
-  std::jthread agent([&] { source.finish(4); });
-  while (seen == 0)
-    loop.wait();
-  EXPECT_EQ(seen, 4);
+  }(source_, seen, resumed_on);
+  EXPECT_EQ(seen.load(), 0);
+  std::jthread agent([&] { source_.finish(4); });
+  while (seen.load() == 0)
+    loop_.wait();
+  EXPECT_EQ(seen.load(), 4);
   EXPECT_EQ(resumed_on, std::this_thread::get_id());
-  EXPECT_EQ(source.alive(), 0);
+  EXPECT_EQ(source_.alive(), 0);
 }
 
 TEST_F(FutureTest, coroutine_resumes_on_the_executor_it_names) {
@@ -352,9 +352,9 @@ TEST_F(FutureTest, coroutine_resumes_on_the_executor_it_names) {
   [](Source<int>& from, EventLoop& where, int& into) -> Detached {
     Future<int> future = from.future();
     into = *co_await std::move(future).on(where);
-  }(source, other, seen);
-  source.finish(4);
-  EXPECT_EQ(loop.poll(), 0U);
+  }(source_, other, seen);
+  source_.finish(4);
+  EXPECT_EQ(loop_.poll(), 0U);
   EXPECT_EQ(other.poll(), 1U);
   EXPECT_EQ(seen, 4);
 }
@@ -363,19 +363,19 @@ TEST_F(FutureTest, coroutine_gets_errors_as_values) {
   ErrorClass seen = ErrorClass::kIo;
   [](Source<int>& from, ErrorClass& into) -> Detached {
     into = (co_await from.future()).error().kind();
-  }(source, seen);
-  source.finish(failure({.kind = ErrorClass::kShortFile}));
-  loop.poll();
+  }(source_, seen);
+  source_.finish(failure({.kind = ErrorClass::kShortFile}));
+  loop_.poll();
   EXPECT_EQ(seen, ErrorClass::kShortFile);
 }
 
 TEST_F(FutureTest, descriptor_wakes_a_foreign_loop) {
-  Future<int> future = source.future();
+  Future<int> future = source_.future();
   const Result<int> descriptor = future.event_fd();
   ASSERT_TRUE(descriptor);
   EXPECT_FALSE(is_readable(*descriptor));
   EXPECT_EQ(*future.event_fd(), *descriptor);
-  std::jthread agent([&] { source.finish(2); });
+  std::jthread agent([&] { source_.finish(2); });
   EXPECT_TRUE(becomes_readable(*descriptor));
   EXPECT_TRUE(future.poll());
   EXPECT_EQ(*future.wait(), 2);
@@ -387,21 +387,21 @@ TEST_F(FutureTest, descriptor_of_a_finished_future_is_readable) {
 }
 
 TEST_F(FutureTest, descriptor_is_quiet_again_after_a_poll_for_nothing) {
-  Future<int> future = source.future();
+  Future<int> future = source_.future();
   const Result<int> descriptor = future.event_fd();
-  source.signal_for_nothing();
+  source_.signal_for_nothing();
   EXPECT_TRUE(is_readable(*descriptor));
   EXPECT_FALSE(future.poll());
   EXPECT_FALSE(is_readable(*descriptor));
-  source.finish(1);
+  source_.finish(1);
   EXPECT_TRUE(is_readable(*descriptor));
 }
 
 TEST_F(FutureTest, descriptor_still_works_after_wait_for_gave_up) {
-  Future<int> future = source.future();
+  Future<int> future = source_.future();
   const Result<int> descriptor = future.event_fd();
   EXPECT_FALSE(future.wait_for(std::chrono::milliseconds(1)));
-  source.finish(1);
+  source_.finish(1);
   EXPECT_TRUE(is_readable(*descriptor));
 }
 
@@ -411,9 +411,9 @@ TEST_F(FutureTest, coroutine_may_await_a_future_that_has_a_descriptor) {
     Future<int> future = from.future();
     EXPECT_TRUE(future.event_fd());
     into = *co_await std::move(future);
-  }(source, seen);
-  source.finish(3);
-  loop.poll();
+  }(source_, seen);
+  source_.finish(3);
+  loop_.poll();
   EXPECT_EQ(seen, 3);
 }
 

@@ -32,38 +32,57 @@ TEST(IndexStack, may_be_empty_for_ever) {
   EXPECT_FALSE(stack.pop());
 }
 
-/// Threads pop two, push one back at once and the other later: the pattern in which ABA would hand
-/// an index to two owners. Each index has an owner mark that only its owner sets and clears.
+/// Takes indices out of a stack and puts them back, and counts when one has two owners: each index
+/// has a mark that only its owner sets and clears.
+class OwnershipCheck {
+ public:
+  explicit OwnershipCheck(IndexStack& stack) : stack_(stack), owned_(stack.capacity()) {}
+
+  std::optional<std::uint32_t> take() {
+    const auto index = stack_.pop();
+    if (index && owned_[*index].exchange(1) != 0) ++violations_;
+    return index;
+  }
+  void give(std::optional<std::uint32_t> index) {
+    if (!index) return;
+    if (owned_[*index].exchange(0) != 1) ++violations_;
+    stack_.push(*index);
+  }
+  /// Pops two and pushes the first one back first: the pattern in which ABA hands an index to two
+  /// owners.
+  void take_two_give_two() {
+    const auto first = take();
+    const auto second = take();
+    give(first);
+    give(second);
+  }
+  int violations() const { return violations_.load(); }
+
+ private:
+  IndexStack& stack_;
+  std::vector<std::atomic<int>> owned_;
+  std::atomic<int> violations_{0};
+};
+
+/// Runs `work` many times on each of a few threads at once.
+template <class Work>
+void run_on_threads(int rounds, Work work) {
+  constexpr int kThreads = 4;
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([rounds, thread, &work] {
+      for (int round = 0; round < rounds; ++round)
+        work(thread);
+    });
+  }
+}
+
 TEST(IndexStack, no_index_has_two_owners_under_contention) {
   constexpr std::uint32_t kIndices = 4;
-  constexpr int kThreads = 4;
-  constexpr int kRounds = 20'000;
   IndexStack stack(kIndices);
-  std::vector<std::atomic<int>> owned(kIndices);
-  std::atomic<int> violations{0};
-  const auto take = [&]() -> std::optional<std::uint32_t> {
-    const auto index = stack.pop();
-    if (index && owned[*index].exchange(1) != 0) ++violations;
-    return index;
-  };
-  const auto give = [&](std::uint32_t index) {
-    if (owned[index].exchange(0) != 1) ++violations;
-    stack.push(index);
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (int t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&] {
-        for (int round = 0; round < kRounds; ++round) {
-          const auto first = take();
-          const auto second = take();
-          if (first) give(*first);
-          if (second) give(*second);
-        }
-      });
-    }
-  }
-  EXPECT_EQ(violations.load(), 0);
+  OwnershipCheck check(stack);
+  run_on_threads(20'000, [&](int /*thread*/) { check.take_two_give_two(); });
+  EXPECT_EQ(check.violations(), 0);
   std::set<std::uint32_t> left;
   while (const auto index = stack.pop())
     left.insert(*index);
@@ -95,7 +114,8 @@ TEST(BufferPool, buffers_do_not_overlap_and_come_back) {
     ASSERT_EQ(buffers.size(), 3U);
     for (const Buffer& buffer : buffers) {
       EXPECT_EQ(buffer.bytes().size(), 12'288U);
-      EXPECT_EQ(buffer.bytes().data(), (*pool)->arena().data() + buffer.index() * 12'288);
+      EXPECT_EQ(buffer.bytes().data(),
+                (*pool)->arena().data() + std::size_t{12'288} * buffer.index());
       addresses.insert(buffer.bytes().data());
     }
     EXPECT_EQ(addresses.size(), 3U);
@@ -152,27 +172,18 @@ TEST(BufferPool, size_that_no_machine_has_is_a_limit) {
 }
 
 TEST(BufferPool, many_threads_share_few_buffers) {
-  constexpr int kThreads = 4;
-  constexpr int kRounds = 3000;
   const auto pool = BufferPool::create({.buffer_bytes = 4096, .count = 2});
   ASSERT_TRUE(pool);
   std::atomic<int> violations{0};
-  {
-    std::vector<std::jthread> threads;
-    for (int t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&, t] {
-        for (int round = 0; round < kRounds; ++round) {
-          const auto buffer = (*pool)->acquire(std::nullopt);
-          // Plain writes: a buffer with two owners is a data race that the sanitizer reports, and
-          // is counted here.
-          const auto mark = static_cast<std::byte>(t + 1);
-          buffer->bytes().front() = mark;
-          buffer->bytes().back() = mark;
-          if (buffer->bytes().front() != mark) ++violations;
-        }
-      });
-    }
-  }
+  run_on_threads(3000, [&](int thread) {
+    const auto buffer = (*pool)->acquire(std::nullopt);
+    // Plain writes: a buffer with two owners is a data race that the sanitizer reports, and is
+    // counted here.
+    const auto mark = static_cast<std::byte>(thread + 1);
+    buffer->bytes().front() = mark;
+    buffer->bytes().back() = mark;
+    if (buffer->bytes().front() != mark) ++violations;
+  });
   EXPECT_EQ(violations.load(), 0);
 }
 

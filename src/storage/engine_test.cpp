@@ -65,30 +65,30 @@ class EngineTest : public ::testing::Test {
   /// Runs one read of 1000 bytes at offset 50 against a script.
   Completion read_with(std::vector<std::int64_t> results) {
     auto scripted = std::make_unique<ScriptedBackend>(std::move(results));
-    backend = scripted.get();
-    engine.emplace(std::move(scripted), EngineOptions{.clock = &clock});
-    const Operation read = read_operation(file, 50, memory, 7);
-    EXPECT_EQ(engine->submit({&read, 1}), 1U);
+    backend_ = scripted.get();
+    engine_.emplace(std::move(scripted), EngineOptions{.clock = &clock_});
+    const Operation read = read_operation(file_, 50, memory_, 7);
+    EXPECT_EQ(engine_->submit({&read, 1}), 1U);
     std::array<Completion, 1> completions;
-    EXPECT_EQ(engine->wait(completions, std::nullopt), 1U);
+    EXPECT_EQ(engine_->wait(completions, std::nullopt), 1U);
     return completions[0];
   }
 
-  SteppingClock clock;
-  MemoryFile file{"data", pattern(2000)};
-  std::vector<std::byte> memory = std::vector<std::byte>(1000);
-  ScriptedBackend* backend = nullptr;
-  std::optional<Engine> engine;
+  SteppingClock clock_;
+  MemoryFile file_{"data", pattern(2000)};
+  std::vector<std::byte> memory_ = std::vector<std::byte>(1000);
+  ScriptedBackend* backend_ = nullptr;
+  std::optional<Engine> engine_;
 };
 
 TEST_F(EngineTest, short_transfer_goes_on_where_it_stopped) {
   EXPECT_EQ(*read_with({300, -EINTR, 200}).bytes, 1000U);
-  ASSERT_EQ(backend->attempts.size(), 4U);
-  EXPECT_EQ(backend->attempts[1].offset_bytes, 350U);
-  EXPECT_EQ(backend->attempts[1].memory.data(), memory.data() + 300);
-  EXPECT_EQ(backend->attempts[1].memory.size(), 700U);
-  EXPECT_EQ(backend->attempts[2].offset_bytes, 350U);
-  EXPECT_EQ(backend->attempts[3].offset_bytes, 550U);
+  ASSERT_EQ(backend_->attempts.size(), 4U);
+  EXPECT_EQ(backend_->attempts[1].offset_bytes, 350U);
+  EXPECT_EQ(backend_->attempts[1].memory.data(), memory_.data() + 300);
+  EXPECT_EQ(backend_->attempts[1].memory.size(), 700U);
+  EXPECT_EQ(backend_->attempts[2].offset_bytes, 350U);
+  EXPECT_EQ(backend_->attempts[3].offset_bytes, 550U);
 }
 
 TEST_F(EngineTest, nothing_read_is_the_end_of_the_file) {
@@ -106,7 +106,7 @@ TEST_F(EngineTest, error_after_a_part_names_where_it_happened) {
 
 TEST_F(EngineTest, eagain_is_tried_again_and_forgotten) {
   EXPECT_EQ(*read_with({-EAGAIN, -EAGAIN, 300, -EAGAIN}).bytes, 1000U);
-  EXPECT_EQ(backend->attempts.size(), 5U);
+  EXPECT_EQ(backend_->attempts.size(), 5U);
 }
 
 TEST_F(EngineTest, eagain_without_end_is_an_error_in_the_end) {
@@ -115,36 +115,36 @@ TEST_F(EngineTest, eagain_without_end_is_an_error_in_the_end) {
   EXPECT_EQ(completion.bytes.error().error_number(), EAGAIN);
   EXPECT_THAT(completion.bytes.error().message(), HasSubstr("tried again"));
   // 100 us, doubled until 5 s are over: the limit is reached in few attempts.
-  EXPECT_GT(backend->attempts.size(), 10U);
-  EXPECT_LT(backend->attempts.size(), 20U);
+  EXPECT_GT(backend_->attempts.size(), 10U);
+  EXPECT_LT(backend_->attempts.size(), 20U);
 }
 
 TEST_F(EngineTest, end_of_retries_fails_what_waits_for_another_try) {
   SteadyClock real;
-  engine.emplace(std::make_unique<ScriptedBackend>(std::vector<std::int64_t>(1000, -EAGAIN)),
-                 EngineOptions{.retry_first_us = std::chrono::hours(1),
-                               .retry_total_us_max = std::chrono::hours(9),
-                               .clock = &real});
-  const Operation read = read_operation(file, 0, memory, 7);
-  engine->submit({&read, 1});
+  engine_.emplace(std::make_unique<ScriptedBackend>(std::vector<std::int64_t>(1000, -EAGAIN)),
+                  EngineOptions{.retry_first_us = std::chrono::hours(1),
+                                .retry_total_us_max = std::chrono::hours(9),
+                                .clock = &real});
+  const Operation read = read_operation(file_, 0, memory_, 7);
+  engine_->submit({&read, 1});
   std::array<Completion, 2> completions;
-  EXPECT_EQ(engine->wait(completions, kDoNotBlock), 0U);
-  EXPECT_EQ(engine->in_flight(), 1U);
-  engine->end_retries();
-  ASSERT_EQ(engine->wait(completions, std::nullopt), 1U);
+  EXPECT_EQ(engine_->wait(completions, kDoNotBlock), 0U);
+  EXPECT_EQ(engine_->in_flight(), 1U);
+  engine_->end_retries();
+  ASSERT_EQ(engine_->wait(completions, std::nullopt), 1U);
   EXPECT_EQ(completions[0].bytes.error().error_number(), EAGAIN);
-  EXPECT_EQ(engine->in_flight(), 0U);
-  engine->submit({&read, 1});
-  ASSERT_EQ(engine->wait(completions, std::nullopt), 1U);
+  EXPECT_EQ(engine_->in_flight(), 0U);
+  engine_->submit({&read, 1});
+  ASSERT_EQ(engine_->wait(completions, std::nullopt), 1U);
   EXPECT_FALSE(completions[0].bytes);
 }
 
 TEST_F(EngineTest, write_that_moves_nothing_is_an_error_and_no_loop) {
-  engine.emplace(std::make_unique<ScriptedBackend>(std::vector<std::int64_t>{10, 0}));
-  const Operation write = write_operation(file, 5, memory, 1);
-  engine->submit({&write, 1});
+  engine_.emplace(std::make_unique<ScriptedBackend>(std::vector<std::int64_t>{10, 0}));
+  const Operation write = write_operation(file_, 5, memory_, 1);
+  engine_->submit({&write, 1});
   std::array<Completion, 1> completions;
-  ASSERT_EQ(engine->wait(completions, std::nullopt), 1U);
+  ASSERT_EQ(engine_->wait(completions, std::nullopt), 1U);
   ASSERT_FALSE(completions[0].bytes);
   EXPECT_EQ(completions[0].bytes.error().offset_bytes(), 15U);
 }
@@ -152,24 +152,24 @@ TEST_F(EngineTest, write_that_moves_nothing_is_an_error_and_no_loop) {
 TEST_F(EngineTest, operations_complete_in_the_order_the_backend_says) {
   auto held = std::make_unique<MemoryBackend>(8);
   MemoryBackend& control = *held;
-  engine.emplace(std::move(held));
+  engine_.emplace(std::move(held));
   control.hold();
-  const std::span<std::byte> into(memory);
-  const std::array<Operation, 3> reads{read_operation(file, 0, into.first(10), 1),
-                                       read_operation(file, 0, into.first(10), 2),
-                                       read_operation(file, 0, into.first(10), 3)};
-  EXPECT_EQ(engine->submit(reads), 3U);
+  const std::span<std::byte> into(memory_);
+  const std::array<Operation, 3> reads{read_operation(file_, 0, into.first(10), 1),
+                                       read_operation(file_, 0, into.first(10), 2),
+                                       read_operation(file_, 0, into.first(10), 3)};
+  EXPECT_EQ(engine_->submit(reads), 3U);
   EXPECT_EQ(control.held_count(), 3U);
   std::array<Completion, 3> completions;
-  EXPECT_EQ(engine->wait(completions, kDoNotBlock), 0U);
+  EXPECT_EQ(engine_->wait(completions, kDoNotBlock), 0U);
   EXPECT_TRUE(control.release(2));
   EXPECT_TRUE(control.release(0));
   EXPECT_FALSE(control.release(5));
-  ASSERT_EQ(engine->wait(completions, std::nullopt), 2U);
+  ASSERT_EQ(engine_->wait(completions, std::nullopt), 2U);
   EXPECT_EQ(completions[0].tag, 3U);
   EXPECT_EQ(completions[1].tag, 1U);
   control.release_all();
-  ASSERT_EQ(engine->wait(completions, std::nullopt), 1U);
+  ASSERT_EQ(engine_->wait(completions, std::nullopt), 1U);
   EXPECT_EQ(completions[0].tag, 2U);
 }
 

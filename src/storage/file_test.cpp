@@ -26,30 +26,30 @@ constexpr std::uint64_t kOddSize = 3 * 4096 + 1234;
 
 class FileTest : public ::testing::Test {
  protected:
-  TemporaryFolder folder;
-  const std::string path = folder / "data";
+  TemporaryFolder folder_;
+  const std::string path_ = folder_ / "data";
 };
 
 TEST_F(FileTest, missing_file_is_not_found_and_not_created) {
   for (const Intent intent : {Intent::kRead, Intent::kWrite}) {
-    const auto file = open_file(path, {.intent = intent});
+    const auto file = open_file(path_, {.intent = intent});
     ASSERT_FALSE(file);
     EXPECT_EQ(file.error().kind(), ErrorClass::kNotFound);
-    EXPECT_EQ(file.error().path(), path);
-    EXPECT_FALSE(std::filesystem::exists(path));
+    EXPECT_EQ(file.error().path(), path_);
+    EXPECT_FALSE(std::filesystem::exists(path_));
   }
 }
 
 TEST_F(FileTest, create_makes_the_file_and_keeps_what_is_there) {
-  write_pattern_file(path, 100);
-  const auto file = must_open(path, {.intent = Intent::kCreate});
+  write_pattern_file(path_, 100);
+  const auto file = must_open(path_, {.intent = Intent::kCreate});
   EXPECT_EQ(*file->size(), 100U);
-  EXPECT_EQ(file->path(), path);
+  EXPECT_EQ(file->path(), path_);
 }
 
 TEST_F(FileTest, read_returns_all_bytes_and_less_only_at_the_end) {
-  write_pattern_file(path, kOddSize);
-  const auto file = must_open(path);
+  write_pattern_file(path_, kOddSize);
+  const auto file = must_open(path_);
   std::vector<std::byte> into(kOddSize + 10);
   EXPECT_EQ(*file->read_at(into, 0), kOddSize);
   EXPECT_EQ(matching_pattern(into, 0), kOddSize);
@@ -62,17 +62,17 @@ TEST_F(FileTest, read_returns_all_bytes_and_less_only_at_the_end) {
 }
 
 TEST_F(FileTest, empty_file_reads_as_nothing) {
-  write_pattern_file(path, 0);
-  const auto file = must_open(path);
+  write_pattern_file(path_, 0);
+  const auto file = must_open(path_);
   std::vector<std::byte> into(10);
   EXPECT_EQ(*file->size(), 0U);
   EXPECT_EQ(*file->read_at(into, 0), 0U);
 }
 
 TEST_F(FileTest, read_only_file_can_be_read_and_not_written) {
-  write_pattern_file(path, 100);
-  ASSERT_EQ(::chmod(path.c_str(), 0444), 0);
-  const auto file = must_open(path);
+  write_pattern_file(path_, 100);
+  ASSERT_EQ(::chmod(path_.c_str(), 0444), 0);
+  const auto file = must_open(path_);
   std::vector<std::byte> into(100);
   EXPECT_EQ(*file->read_at(into, 0), 100U);
   const auto written = file->write_at(into, 0);
@@ -82,15 +82,15 @@ TEST_F(FileTest, read_only_file_can_be_read_and_not_written) {
 }
 
 TEST_F(FileTest, directory_fifo_socket_and_device_are_refused_at_once) {
-  ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo((folder_ / "fifo").c_str(), 0600), 0);
   const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  const std::string socket_path = folder / "s";
+  const std::string socket_path = folder_ / "s";
   ASSERT_LT(socket_path.size(), sizeof address.sun_path);
   socket_path.copy(address.sun_path, socket_path.size());
   ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   for (const std::string& name :
-       {folder / "", folder / "fifo", socket_path, std::string("/dev/null")}) {
+       {folder_ / "", folder_ / "fifo", socket_path, std::string("/dev/null")}) {
     for (const Intent intent : {Intent::kRead, Intent::kWrite}) {
       const auto file = open_file(name, {.intent = intent});
       ASSERT_FALSE(file) << name;
@@ -102,14 +102,14 @@ TEST_F(FileTest, directory_fifo_socket_and_device_are_refused_at_once) {
 }
 
 TEST_F(FileTest, descriptor_blocks_so_that_the_ring_does_not_see_eagain) {
-  write_pattern_file(path, 10);
-  const auto file = must_open(path);
+  write_pattern_file(path_, 10);
+  const auto file = must_open(path_);
   EXPECT_EQ(::fcntl(file->descriptor(), F_GETFL) & O_NONBLOCK, 0);
   EXPECT_NE(::fcntl(file->descriptor(), F_GETFD) & FD_CLOEXEC, 0);
 }
 
 TEST_F(FileTest, write_read_truncate_allocate_sync) {
-  const auto file = must_open(path, {.intent = Intent::kCreate});
+  const auto file = must_open(path_, {.intent = Intent::kCreate});
   const auto bytes = pattern(5000);
   EXPECT_EQ(*file->write_at(bytes, 1000), 5000U);
   EXPECT_EQ(*file->size(), 6000U);
@@ -126,34 +126,34 @@ TEST_F(FileTest, write_read_truncate_allocate_sync) {
 }
 
 TEST_F(FileTest, error_names_operation_path_and_offset) {
-  write_pattern_file(path, 100);
-  const auto file = must_open(path);
+  write_pattern_file(path_, 100);
+  const auto file = must_open(path_);
   std::vector<std::byte> into(10);
   const auto read = file->read_at(into, UINT64_MAX - 4096);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().operation(), "read");
-  EXPECT_EQ(read.error().path(), path);
+  EXPECT_EQ(read.error().path(), path_);
   EXPECT_EQ(read.error().offset_bytes(), UINT64_MAX - 4096);
 }
 
 TEST_F(FileTest, direct_read_has_the_same_bytes_up_to_an_unaligned_end) {
-  write_pattern_file(path, kOddSize);
-  const auto file = open_file(path, {.access = Access::kDirect});
+  write_pattern_file(path_, kOddSize);
+  const auto file = open_file(path_, {.access = Access::kDirect});
   if (!file) GTEST_SKIP() << file.error().message();
   EXPECT_EQ((*file)->access(), Access::kDirect);
   ASSERT_GT((*file)->alignment_bytes(), 1U);
-  const AlignedMemory memory(5 * 4096);
+  const AlignedMemory memory(std::size_t{5} * 4096);
   EXPECT_EQ(*(*file)->read_at(memory.bytes(), 0), kOddSize);
   EXPECT_EQ(matching_pattern(memory.bytes().first(kOddSize), 0), kOddSize);
-  EXPECT_EQ(*(*file)->read_at(memory.bytes().first(4096), 3 * 4096), 1234U);
-  EXPECT_EQ(*(*file)->read_at(memory.bytes(), 4 * 4096), 0U);
+  EXPECT_EQ(*(*file)->read_at(memory.bytes().first(4096), std::uint64_t{3} * 4096), 1234U);
+  EXPECT_EQ(*(*file)->read_at(memory.bytes(), std::uint64_t{4} * 4096), 0U);
 }
 
 TEST_F(FileTest, unaligned_direct_transfer_is_an_invalid_argument) {
-  write_pattern_file(path, kOddSize);
-  const auto file = open_file(path, {.access = Access::kDirect});
+  write_pattern_file(path_, kOddSize);
+  const auto file = open_file(path_, {.access = Access::kDirect});
   if (!file) GTEST_SKIP() << file.error().message();
-  const AlignedMemory memory(2 * 4096);
+  const AlignedMemory memory(std::size_t{2} * 4096);
   for (const auto& read : {(*file)->read_at(memory.bytes().first(4096), 100),
                            (*file)->read_at(memory.bytes().first(1000), 0),
                            (*file)->read_at(memory.bytes().subspan(1, 4096), 0)}) {
@@ -175,20 +175,20 @@ TEST_F(FileTest, direct_access_to_tmpfs_is_unsupported_and_says_why) {
 }
 
 TEST_F(FileTest, reopened_file_is_the_same_file_even_when_renamed) {
-  write_pattern_file(path, kOddSize);
-  const auto file = must_open(path);
-  std::filesystem::rename(path, path + ".old");
-  write_pattern_file(path, 7);
+  write_pattern_file(path_, kOddSize);
+  const auto file = must_open(path_);
+  std::filesystem::rename(path_, path_ + ".old");
+  write_pattern_file(path_, 7);
   const auto again = reopen(*file, {.access = Access::kBuffered});
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(*(*again)->size(), kOddSize);
-  EXPECT_EQ((*again)->path(), path);
+  EXPECT_EQ((*again)->path(), path_);
   EXPECT_NE((*again)->descriptor(), file->descriptor());
 }
 
 TEST_F(FileTest, file_that_was_just_written_is_cached) {
-  write_pattern_file(path, 1_MiB);
-  const auto file = must_open(path);
+  write_pattern_file(path_, 1_MiB);
+  const auto file = must_open(path_);
   const auto cached = file->cached_fraction({0, all});
   if (!cached) GTEST_SKIP() << "the page cache cannot be asked here";
   EXPECT_GT(*cached, 0.99);
@@ -197,10 +197,10 @@ TEST_F(FileTest, file_that_was_just_written_is_cached) {
 }
 
 TEST_F(FileTest, cached_fraction_sees_what_was_dropped_and_reads_nothing_in) {
-  write_pattern_file(path, 32_MiB);
-  const auto file = must_open(path);
+  write_pattern_file(path_, 32_MiB);
+  const auto file = must_open(path_);
   ASSERT_TRUE(file->cached_fraction({0, all})) << "the page cache cannot be asked here";
-  const auto writer = must_open(path, {.intent = Intent::kWrite});
+  const auto writer = must_open(path_, {.intent = Intent::kWrite});
   ASSERT_TRUE(writer->sync());
   ASSERT_EQ(::posix_fadvise(file->descriptor(), 0, 16 << 20, POSIX_FADV_DONTNEED), 0);
   if (file->file_system() == FileSystem::kTmpfs) GTEST_SKIP() << "tmpfs drops nothing";
@@ -213,8 +213,8 @@ TEST_F(FileTest, cached_fraction_sees_what_was_dropped_and_reads_nothing_in) {
 }
 
 TEST_F(FileTest, file_system_has_a_name) {
-  write_pattern_file(path, 1);
-  EXPECT_NE(name_of(must_open(path)->file_system()), "unknown");
+  write_pattern_file(path_, 1);
+  EXPECT_NE(name_of(must_open(path_)->file_system()), "unknown");
   EXPECT_EQ(name_of(FileSystem::kLustre), "lustre");
   EXPECT_EQ(name_of(Access::kDirect), "direct");
 }

@@ -57,7 +57,7 @@ TEST(TransferProgress, cut_respects_alignments_beyond_the_page) {
 }
 
 TEST(TransferProgress, aligned_transfer_repeats_the_block_it_stopped_in) {
-  TransferProgress progress(3 * 4096, 4096);
+  TransferProgress progress(12288, 4096);
   EXPECT_TRUE(progress.advance(5000));
   EXPECT_EQ(progress.restart_bytes(), 4096U);
   EXPECT_EQ(progress.attempt_bytes(), 2U * 4096);
@@ -66,7 +66,7 @@ TEST(TransferProgress, aligned_transfer_repeats_the_block_it_stopped_in) {
 }
 
 TEST(TransferProgress, file_that_shrinks_between_attempts_is_no_step) {
-  TransferProgress progress(3 * 4096, 4096);
+  TransferProgress progress(12288, 4096);
   EXPECT_TRUE(progress.advance(5000));
   EXPECT_FALSE(progress.advance(100));
   EXPECT_EQ(progress.reached_bytes(), 5000U);
