@@ -69,7 +69,7 @@ TEST(OrderOfRound, every_variant_comes_at_every_place_equally_often) {
   }
 }
 
-Variant scripted(const std::string& name, std::vector<double> values) {
+Variant scripted(const std::string& name, const std::vector<double>& values) {
   auto next = std::make_shared<std::size_t>(0);
   return {name, {}, [next, values]() -> Result<double> { return values.at((*next)++); }};
 }

@@ -8,6 +8,7 @@ import math
 
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+ROUNDS_TO_1024 = 1023.5
 SMALLEST_WRITTEN_OUT = 1e-3
 UNIT_TEXTS = {"us": "µs", "1": ""}
 
@@ -16,10 +17,10 @@ def number(value: float) -> str:
     """Three significant digits, without an exponent where that is readable: 1.23, 12345, 2e-5."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
+    digits, exponent = f"{value:.2e}".split("e")
     if abs(value) < SMALLEST_WRITTEN_OUT:
-        digits, exponent = f"{value:.2e}".split("e")
         return f"{digits.rstrip('0').rstrip('.')}e{int(exponent)}"
-    return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+    return f"{value:.{max(0, 2 - int(exponent))}f}"
 
 
 def limit(value: float) -> str:
@@ -31,7 +32,7 @@ def size(size_bytes: float) -> str:
     """1536 is 1.50 KiB."""
     value, unit = float(size_bytes), BYTE_UNITS[0]
     for larger in BYTE_UNITS[1:]:
-        if abs(value) < 1024:
+        if abs(value) < ROUNDS_TO_1024:
             break
         value, unit = value / 1024, larger
     return f"{value:.0f} {unit}" if value == int(value) else f"{number(value)} {unit}"
