@@ -96,12 +96,17 @@ Schedule::Verdict Schedule::next_wanted(Load& load) {
     needs_slot_ = needs_slot_ || urgency > Urgency::kHint;
     somebody_waits = somebody_waits || urgency >= Urgency::kAwaited;
   }
-  if (!somebody_waits) {
-    retry_at_.reset();
-  } else if (!retry_at_ || out_of_patience()) {
-    retry_at_ = now_ + kPatience;
-  }
+  retry_at_ = somebody_waits ? end_of_patience() : std::nullopt;
   return Verdict::kRest;
+}
+
+std::optional<TimePoint> Schedule::end_of_patience() const {
+  std::optional<TimePoint> first;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (standing_[i] != Standing::kPromised) continue;
+    if (!first || slots_[i].spared_until < *first) first = slots_[i].spared_until;
+  }
+  return first;
 }
 
 SplinterIndex Schedule::first_wanted(Urgency urgency) {
@@ -133,13 +138,16 @@ Schedule::Standing Schedule::survey_slot(Slot& slot) {
     slot.served_seen = word.served_bytes();
     slot.used = true;
     slot.used_at = clock_;
+    slot.spared_until = now_ + kPatience;
     if (slot.eager) eager_limit_ = std::min(eager_limit_ * 2, limits_.eager_max);
     slot.eager = false;
   }
   if (word.pins() > 0) return Standing::kHeld;
   const bool once = limits_.retirement == Retirement::kOnce;
   if (once && word.served_bytes() >= retires_at(entry)) return Standing::kRetired;
-  if (slot.awaited && (once || !slot.used)) return Standing::kPromised;
+  if (slot.spared_until == TimePoint::max()) slot.spared_until = now_ + kPatience;
+  const bool untaken = word.served_bytes() < slot.promised_bytes;
+  if (untaken && now_ < slot.spared_until && (once || !slot.used)) return Standing::kPromised;
   if (slot.used) return Standing::kPartial;
   return slot.eager ? Standing::kUnasked : Standing::kUntaken;
 }
@@ -289,8 +297,7 @@ std::optional<std::uint32_t> Schedule::victim(Urgency urgency) const {
   if (const auto partial = oldest_partial(urgency)) return partial;
   if (urgency < Urgency::kAwaited || count(Standing::kBusy) > 0) return std::nullopt;
   if (const auto untaken = oldest(Standing::kUntaken)) return untaken;
-  return urgency == Urgency::kBlocked || out_of_patience() ? oldest(Standing::kPromised)
-                                                           : std::nullopt;
+  return urgency == Urgency::kBlocked ? oldest(Standing::kPromised) : std::nullopt;
 }
 
 std::optional<std::uint32_t> Schedule::oldest_partial(Urgency urgency) const {
@@ -381,7 +388,7 @@ void Schedule::grown(std::uint32_t slots) {
   standing_.resize(slots);
 }
 
-bool Schedule::loaded(const Load& load, std::uint32_t got_bytes, bool awaited) {
+bool Schedule::loaded(const Load& load, std::uint32_t got_bytes, std::uint32_t promised_bytes) {
   shm::Splinter& entry = table_[load.splinter];
   Slot& slot = slots_[load.slot];
   const std::uint32_t reached = load.bytes.first + got_bytes;
@@ -397,7 +404,8 @@ bool Schedule::loaded(const Load& load, std::uint32_t got_bytes, bool awaited) {
   entry.set_valid(valid);
   if (!load.extends) entry.set_residency(Residency::kReady);
   slot.busy = false;
-  slot.awaited = slot.awaited || awaited;
+  slot.promised_bytes += promised_bytes;
+  if (promised_bytes > 0) slot.spared_until = TimePoint::max();  // counted from the next survey on
   --loads_under_way_;
 
   const auto found = wants_.find(load.splinter);

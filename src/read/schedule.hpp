@@ -76,10 +76,10 @@ class Schedule {
   /// The window has `slots` slots now.
   void grown(std::uint32_t slots);
 
-  /// The bytes of `load` from its beginning up to `got_bytes` are in the slot. `awaited` says
-  /// whether somebody will be told. True if all that was asked for is there; otherwise the file is
-  /// shorter than it was.
-  bool loaded(const Load& load, std::uint32_t got_bytes, bool awaited);
+  /// The bytes of `load` from its beginning up to `got_bytes` are in the slot. `promised_bytes` is how
+  /// much of them those want who are told now. True if all that was asked for is there; otherwise the
+  /// file is shorter than it was.
+  bool loaded(const Load& load, std::uint32_t got_bytes, std::uint32_t promised_bytes);
   void failed(const Load& load);
 
   /// Nobody wants this splinter any more.
@@ -125,11 +125,12 @@ class Schedule {
     SplinterIndex splinter = kNobody;
     bool busy = false;
     bool eager = false;    ///< loaded unasked and not used since
-    bool awaited = false;  ///< somebody was told
     bool whole = false;    ///< all of the splinter was read
     bool used = false;     ///< some of it was handed out
     std::uint32_t served_seen = 0;
+    std::uint32_t promised_bytes = 0;  ///< wanted by those who were told that it is there
     std::uint64_t used_at = 0;
+    TimePoint spared_until = {};  ///< until then nobody else who waits takes it from those told
   };
   struct Want {
     ValidBytes part;
@@ -153,7 +154,7 @@ class Schedule {
   std::optional<std::uint32_t> oldest_partial(Urgency urgency) const;
   std::optional<std::uint32_t> newest(Standing standing) const;
   std::optional<std::uint32_t> slot_for(SplinterIndex splinter, Urgency urgency) const;
-  bool out_of_patience() const noexcept { return retry_at_ && now_ >= *retry_at_; }
+  std::optional<TimePoint> end_of_patience() const;
   std::optional<std::uint32_t> victim(Urgency urgency) const;
   bool under_way(SplinterIndex splinter) const;
   void mark(std::uint32_t slot, Standing standing);
@@ -186,7 +187,7 @@ class Schedule {
   std::uint64_t served_bytes_ = 0;  // of splinters that have left the window
   std::uint32_t waste_ = 0;         // how many of the last splinters were pushed out mostly unused
   TimePoint now_;                   // of the current call
-  std::optional<TimePoint> retry_at_;  // when those who wait may push out anything
+  std::optional<TimePoint> retry_at_;  // when those who wait may push out more
   bool growth_refused_ = false;
   bool needs_slot_ = false;
 };

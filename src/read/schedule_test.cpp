@@ -188,6 +188,24 @@ TEST(Schedule, who_waits_loses_patience_with_those_who_were_told_and_do_not_come
   EXPECT_FALSE(bench.schedule.retry_at());
 }
 
+// Patience once began anew with each splinter that was pushed out, so that a thousand streams went
+// on at the pace of one splinter each 5 ms.
+TEST(Schedule, patience_ends_for_all_who_were_told_at_the_same_time) {
+  Bench bench(100, limits(4, 4, 0));
+  Load load;
+  for (SplinterIndex splinter = 0; splinter < 4; ++splinter) {
+    bench.want(splinter, Urgency::kAwaited);
+    ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
+    bench.finish(load, true);
+    bench.serve(splinter, 100);  // who was told took its part, and nobody wants the rest
+  }
+  for (SplinterIndex splinter = 7; splinter < 11; ++splinter)
+    bench.want(splinter, Urgency::kAwaited);
+  EXPECT_TRUE(bench.run().empty());
+  bench.now = *bench.schedule.retry_at();
+  EXPECT_EQ(bench.run(), (std::vector<SplinterIndex>{7, 8, 9, 10}));
+}
+
 TEST(Schedule, window_grows_only_for_those_who_wait) {
   Bench bench(100, limits(2, 8, 0));
   for (SplinterIndex splinter = 0; splinter < 4; ++splinter)
