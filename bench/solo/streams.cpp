@@ -21,16 +21,19 @@ constexpr std::uint64_t kStreams = 1000;
 constexpr std::size_t kStreamReadBytes = 4096;
 constexpr std::size_t kDirectReadBytes = 4_MiB;
 
-/// Reads a stream in records to its end; fails unless every byte came.
-Status read_records(std::istream& stream, std::uint64_t file_bytes) {
-  std::array<std::byte, kRecordBytes> record{};
+/// Reads a stream in records to its end; fails unless every record is in its place. One template
+/// for both, so that each is called by its own type, and as little as possible happens besides.
+template <class Stream>
+Status read_records(Stream& stream, std::uint64_t file_bytes) {
+  std::array<std::uint64_t, kRecordBytes / sizeof(std::uint64_t)> record{};
   std::uint64_t at = 0;
+  std::uint64_t difference = 0;
   while (stream.read(reinterpret_cast<char*>(record.data()), kRecordBytes)) {
-    if (auto touched = touch(record, at); !touched) return touched;
+    difference |= record[0] ^ at;
     at += kRecordBytes;
   }
-  if (at == file_bytes) return {};
-  return failure({.kind = ErrorClass::kShortFile, .operation = "read records", .offset_bytes = at});
+  if (at == file_bytes && difference == 0) return {};
+  return failure({.kind = ErrorClass::kDamage, .operation = "read records", .offset_bytes = at});
 }
 
 Result<double> time_ifstream(const Cut& cut) {

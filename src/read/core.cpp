@@ -187,7 +187,7 @@ bool SessionCore::arm(SplinterIndex splinter,
     if (starved_.contains(splinter)) return false;
     const auto presence = want_locked(splinter, part, Urgency::kAwaited, precision);
     if (!presence || *presence != Presence::kComing) return false;
-    waiters_[splinter].push_back(&waiter);
+    waiters_[splinter].push_back({&waiter, part.size()});
   }
   agent_->serve(shared_from_this());
   return true;
@@ -197,15 +197,15 @@ void SessionCore::disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcep
   const std::lock_guard lock(mutex_);
   const auto found = waiters_.find(splinter);
   if (found == waiters_.end()) return;
-  std::erase(found->second, &waiter);
+  std::erase_if(found->second, [&](const Waiting& one) { return one.waiter == &waiter; });
   if (found->second.empty()) waiters_.erase(found);
 }
 
 void SessionCore::signal_waiters(SplinterIndex splinter) {
   const auto found = waiters_.find(splinter);
   if (found == waiters_.end()) return;
-  for (detail::Waiter* waiter : found->second)
-    waiter->signal();
+  for (const Waiting& one : found->second)
+    one.waiter->signal();
   waiters_.erase(found);
 }
 
@@ -373,14 +373,18 @@ void SessionCore::finish(const Transfer& transfer, const Result<std::uint64_t>& 
 
 void SessionCore::finish_load(const Load& load, const Result<std::uint64_t>& bytes) {
   const std::lock_guard lock(mutex_);
+  std::uint32_t promised = 0;
+  if (const auto waiting = waiters_.find(load.splinter); waiting != waiters_.end()) {
+    for (const Waiting& one : waiting->second)
+      promised += one.bytes;
+  }
   ++counts_.splinters_loaded;
   counts_.bytes_read += bytes.value_or(0);
   if (!bytes) {
     schedule_.failed(load);
     errors_.insert_or_assign(load.splinter, bytes.error());
   } else {
-    const bool awaited = waiters_.contains(load.splinter);
-    if (!schedule_.loaded(load, static_cast<std::uint32_t>(*bytes), awaited)) {
+    if (!schedule_.loaded(load, static_cast<std::uint32_t>(*bytes), promised)) {
       errors_.insert_or_assign(load.splinter, short_file_error(load, *bytes));
     }
   }
@@ -424,8 +428,8 @@ void SessionCore::close() {
     schedule_.clear();
     dropped.swap(private_reads_);
     for (const auto& [splinter, waiters] : waiters_) {
-      for (detail::Waiter* waiter : waiters)
-        waiter->signal();
+      for (const Waiting& one : waiters)
+        one.waiter->signal();
     }
     waiters_.clear();
   }

@@ -126,6 +126,9 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
 
   /// True while the agent knows that there is something to look at here.
   std::atomic<bool> announced_{false};
+  /// True while it is among those that the agent looks at next. For the engine agent's thread
+  /// alone.
+  bool due_ = false;
 
  private:
   /// The window as it is mapped for a number of slots; kept until the end, as views may lie in old
@@ -133,6 +136,11 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   struct Mapping {
     std::byte* base = nullptr;
     std::uint32_t slots = 0;
+  };
+  /// Somebody who waits for a splinter, and for how much of it.
+  struct Waiting {
+    detail::Waiter* waiter = nullptr;
+    std::uint32_t bytes = 0;
   };
   /// What a task that gives memory back must do about the agent.
   enum class Stall : std::uint8_t { kNone, kUntilRetired, kUntilReleased };
@@ -169,7 +177,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   WindowPool::Lease lease_;
   std::deque<Mapping> mappings_;
   Schedule schedule_;
-  std::unordered_map<SplinterIndex, std::vector<detail::Waiter*>> waiters_;
+  std::unordered_map<SplinterIndex, std::vector<Waiting>> waiters_;
   std::unordered_map<SplinterIndex, Error> errors_;
   std::unordered_map<SplinterIndex, std::uint32_t>
       starved_;  // and how many requests are yet to be told

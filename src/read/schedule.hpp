@@ -76,9 +76,9 @@ class Schedule {
   /// The window has `slots` slots now.
   void grown(std::uint32_t slots);
 
-  /// The bytes of `load` from its beginning up to `got_bytes` are in the slot. `promised_bytes` is how
-  /// much of them those want who are told now. True if all that was asked for is there; otherwise the
-  /// file is shorter than it was.
+  /// The bytes of `load` from its beginning up to `got_bytes` are in the slot. `promised_bytes` is
+  /// how much of them those want who are told now. True if all that was asked for is there;
+  /// otherwise the file is shorter than it was.
   bool loaded(const Load& load, std::uint32_t got_bytes, std::uint32_t promised_bytes);
   void failed(const Load& load);
 
@@ -124,9 +124,9 @@ class Schedule {
   struct Slot {
     SplinterIndex splinter = kNobody;
     bool busy = false;
-    bool eager = false;    ///< loaded unasked and not used since
-    bool whole = false;    ///< all of the splinter was read
-    bool used = false;     ///< some of it was handed out
+    bool eager = false;  ///< loaded unasked and not used since
+    bool whole = false;  ///< all of the splinter was read
+    bool used = false;   ///< some of it was handed out
     std::uint32_t served_seen = 0;
     std::uint32_t promised_bytes = 0;  ///< wanted by those who were told that it is there
     std::uint64_t used_at = 0;
