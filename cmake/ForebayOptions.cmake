@@ -6,6 +6,7 @@
 option(FOREBAY_TESTS "Build the unit tests and register them with ctest." ${PROJECT_IS_TOP_LEVEL})
 option(FOREBAY_BENCH "Build the benchmark programs." ${PROJECT_IS_TOP_LEVEL})
 option(FOREBAY_EXAMPLES "Build the examples and run each as a test." ${PROJECT_IS_TOP_LEVEL})
+option(FOREBAY_FUZZ "Build the fuzz targets (clang only)." OFF)
 option(FOREBAY_STRICT "Treat every warning of the project's own code as an error." OFF)
 option(FOREBAY_CCACHE "Compile through ccache when it is installed." ON)
 set(FOREBAY_SANITIZE
@@ -26,7 +27,10 @@ if(FOREBAY_CCACHE)
   find_program(FOREBAY_CCACHE_PROGRAM ccache)
   mark_as_advanced(FOREBAY_CCACHE_PROGRAM)
   if(FOREBAY_CCACHE_PROGRAM)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${FOREBAY_CCACHE_PROGRAM}")
+    # Paths count from the source tree, so that every checkout on a machine shares what is compiled.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+        ${CMAKE_COMMAND} -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+        "${FOREBAY_CCACHE_PROGRAM}")
   endif()
 endif()
 
@@ -36,6 +40,8 @@ target_compile_features(forebay_flags INTERFACE cxx_std_20)
 target_compile_options(forebay_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow)
 # Designated initialisers are our style, and what they leave out has a default.
 target_compile_options(forebay_flags INTERFACE -Wno-missing-field-initializers)
+# No path of the machine that built it ends up in a program, its messages or its debug information.
+target_compile_options(forebay_flags INTERFACE "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
 # Calls inside the one shared library need not go through its symbol table.
 target_compile_options(forebay_flags INTERFACE -fno-semantic-interposition)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
