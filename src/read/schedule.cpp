@@ -77,7 +77,7 @@ Schedule::Verdict Schedule::next_for(SplinterIndex splinter, Load& load, TimePoi
   now_ = now;
   const auto found = wants_.find(splinter);
   if (found == wants_.end()) return Verdict::kRest;
-  if (under_way(splinter)) return Verdict::kRest;
+  if (under_way(splinter) || drop_if_there(found)) return Verdict::kRest;
   survey();
   return place(splinter, found->second.urgency, load);
 }
@@ -116,10 +116,19 @@ SplinterIndex Schedule::first_wanted(Urgency urgency) {
     const auto found = wants_.find(splinter);
     const bool stale = found == wants_.end() || found->second.urgency != urgency;
     // What is loading is looked at again when it has arrived.
-    if (!stale && !under_way(splinter)) return splinter;
+    if (!stale && !under_way(splinter) && !drop_if_there(found)) return splinter;
     queue.pop_front();
   }
   return kNobody;
+}
+
+bool Schedule::drop_if_there(Wants::iterator want) {
+  const shm::Splinter& entry = table_[want->first];
+  if (entry.load().residency() != Residency::kReady ||
+      !entry.valid().covers(aligned(want->second.part)))
+    return false;
+  wants_.erase(want);
+  return true;
 }
 
 bool Schedule::under_way(SplinterIndex splinter) const {
@@ -199,10 +208,6 @@ Schedule::Verdict Schedule::extend(SplinterIndex splinter, ValidBytes part, Load
   const ValidBytes valid = entry.valid();
   const ValidBytes wanted = aligned(part);
   const std::uint32_t slot = entry.slot();
-  if (wanted.first >= valid.first && wanted.last <= valid.last) {
-    wants_.erase(splinter);
-    return Verdict::kRest;
-  }
   judge_waste(false);  // one part led to the next: whole splinters may have been right after all
   const bool to_the_left = wanted.first < valid.first;
   load = {.splinter = splinter,

@@ -136,6 +136,7 @@ class Schedule {
     ValidBytes part;
     Urgency urgency = Urgency::kHint;
   };
+  using Wants = std::unordered_map<SplinterIndex, Want>;
   static constexpr std::size_t kUrgencies = 4;
   static constexpr SplinterIndex kNobody = UINT32_MAX;
 
@@ -156,6 +157,7 @@ class Schedule {
   std::optional<std::uint32_t> slot_for(SplinterIndex splinter, Urgency urgency) const;
   std::optional<TimePoint> end_of_patience() const;
   std::optional<std::uint32_t> victim(Urgency urgency) const;
+  bool drop_if_there(Wants::iterator want);
   bool under_way(SplinterIndex splinter) const;
   void mark(std::uint32_t slot, Standing standing);
   bool growth_helps(Urgency urgency) const;
@@ -176,7 +178,7 @@ class Schedule {
   std::vector<Standing> standing_;
   std::array<std::uint32_t, kStandings> counts_{};
   std::uint32_t eager_outstanding_ = 0;
-  std::unordered_map<SplinterIndex, Want> wants_;
+  Wants wants_;
   std::array<std::deque<SplinterIndex>, kUrgencies>
       queues_;  // by urgency, in the order of asking; may hold stale ones
   std::uint32_t loads_under_way_ = 0;

@@ -39,8 +39,8 @@ struct Bench {
       loaded.push_back(load.splinter);
     }
   }
-  void finish(const Load& load, bool awaited = false) {
-    schedule.loaded(load, load.bytes.size(), awaited);
+  void finish(const Load& load, std::uint32_t promised_bytes = 0) {
+    schedule.loaded(load, load.bytes.size(), promised_bytes);
   }
   void want(SplinterIndex splinter, Urgency urgency = Urgency::kAsked) {
     schedule.want(splinter, geometry.whole(splinter), urgency, Precision::kWhole);
@@ -164,7 +164,7 @@ TEST(Schedule, only_a_blocked_thread_pushes_out_what_others_were_told_of) {
   for (SplinterIndex splinter = 0; splinter < 2; ++splinter) {
     bench.want(splinter, Urgency::kAwaited);
     ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
-    bench.finish(load, true);
+    bench.finish(load, kUnit);
   }
   bench.want(7, Urgency::kAwaited);
   EXPECT_TRUE(bench.run().empty());
@@ -178,7 +178,7 @@ TEST(Schedule, who_waits_loses_patience_with_those_who_were_told_and_do_not_come
   for (SplinterIndex splinter = 0; splinter < 2; ++splinter) {
     bench.want(splinter, Urgency::kAwaited);
     ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
-    bench.finish(load, true);
+    bench.finish(load, kUnit);
   }
   bench.want(7, Urgency::kAwaited);
   EXPECT_TRUE(bench.run().empty());
@@ -196,8 +196,8 @@ TEST(Schedule, patience_ends_for_all_who_were_told_at_the_same_time) {
   for (SplinterIndex splinter = 0; splinter < 4; ++splinter) {
     bench.want(splinter, Urgency::kAwaited);
     ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
-    bench.finish(load, true);
-    bench.serve(splinter, 100);  // who was told took its part, and nobody wants the rest
+    bench.finish(load, kUnit);
+    bench.serve(splinter, 100);  // one of those who were told took its part, the others never come
   }
   for (SplinterIndex splinter = 7; splinter < 11; ++splinter)
     bench.want(splinter, Urgency::kAwaited);
@@ -284,7 +284,7 @@ TEST(Schedule, a_short_load_says_so_and_keeps_what_came) {
   bench.want(3);
   Load load;
   ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
-  EXPECT_FALSE(bench.schedule.loaded(load, 1000, true));
+  EXPECT_FALSE(bench.schedule.loaded(load, 1000, 1000));
   EXPECT_EQ(bench.table[3].valid(), (ValidBytes{0, 1000}));
   EXPECT_FALSE(bench.schedule.wants(3));
 }
