@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <future>
 #include <utility>
 
@@ -78,7 +79,7 @@ bool EngineAgent::take_inbox(bool idle) {
   }
   for (auto& session : inbox_) {
     session->announced_.store(false, std::memory_order_release);
-    due_.push_back(std::move(session));
+    look_at(std::move(session));
   }
   inbox_.clear();
   // From here on whoever announces work makes the coming wait() return, even if it has not begun.
@@ -88,55 +89,79 @@ bool EngineAgent::take_inbox(bool idle) {
 
 void EngineAgent::run(storage::Engine& engine) {
   std::array<storage::Completion, kCompletionsMax> completions;
+  operations_max_ = engine.capacity();
   while (take_inbox(engine.in_flight() == 0)) {
-    std::sort(due_.begin(), due_.end());
-    due_.erase(std::unique(due_.begin(), due_.end()), due_.end());
-    for (const auto& session : due_)
-      issue(engine, session);
-    due_.clear();
+    issue_due(engine);
     submit(engine);
     const std::size_t count = engine.wait(completions, retries_.first());
     for (std::size_t i = 0; i < count; ++i)
       complete(completions.at(i));
     retries_.take_due(
         std::chrono::steady_clock::now(),
-        [this](std::shared_ptr<SessionCore> session) { due_.push_back(std::move(session)); });
-    if (count > 0) due_.insert(due_.end(), hungry_.begin(), hungry_.end());
-    if (count > 0) hungry_.clear();
+        [this](std::shared_ptr<SessionCore> session) { look_at(std::move(session)); });
   }
+  drop_sessions();
 }
 
-void EngineAgent::issue(storage::Engine& engine, const std::shared_ptr<SessionCore>& session) {
-  const std::size_t request = session->plan().request_bytes;
-  const std::size_t splinter_operations = (session->plan().splinter_bytes + request - 1) / request;
+/// Sessions own their agent: one that is left here would keep both alive for ever.
+void EngineAgent::drop_sessions() {
+  due_.clear();
+  retries_ = {};
+  const std::lock_guard lock(mutex_);
+  inbox_.clear();
+}
+
+void EngineAgent::look_at(std::shared_ptr<SessionCore> session) {
+  if (std::exchange(session->due_, true)) return;
+  due_.push_back(std::move(session));
+}
+
+void EngineAgent::issue_due(storage::Engine& engine) {
+  auto next = due_.begin();
+  while (next != due_.end() && issue(engine, *next)) {
+    (*next)->due_ = false;
+    ++next;
+  }
+  due_.erase(due_.begin(), next);
+}
+
+/// False if the engine has no room for what the session may want.
+bool EngineAgent::issue(storage::Engine& engine, const std::shared_ptr<SessionCore>& session) {
+  const ReadPlan& plan = session->plan();
+  const std::uint64_t splinter_operations = plan.splinter_bytes / operation_bytes(plan);
   while (true) {
     const std::size_t room = engine.capacity() - engine.in_flight() - batch_.size();
-    if (room < splinter_operations) {
-      hungry_.push_back(session);
-      return;
-    }
+    if (room < splinter_operations) return false;
     SessionCore::Transfer transfer;
     if (!session->next_transfer(transfer)) {
       if (const auto when = session->retry_at()) retries_.add(session, *when);
-      return;
+      return true;
     }
     begin(session, transfer);
   }
 }
 
+/// The plan's request size, or more where a splinter would take more than half of the engine's
+/// operations.
+std::uint64_t EngineAgent::operation_bytes(const ReadPlan& plan) const {
+  const std::uint64_t splinter_operations_max = std::bit_floor(std::max(operations_max_ / 2, 1UL));
+  return std::max(plan.request_bytes, plan.splinter_bytes / splinter_operations_max);
+}
+
 void EngineAgent::begin(const std::shared_ptr<SessionCore>& session,
                         const SessionCore::Transfer& transfer) {
-  const std::uint32_t index = free_flight();
-  // A private copy is one operation, however long: it must always find room.
-  const std::uint64_t request =
-      transfer.copy ? transfer.memory.size() : session->plan().request_bytes;
   FOREBAY_ASSERT(!transfer.memory.empty());
+  const std::uint32_t index = free_flight();
   Flight& flight = flights_[index];
   flight.session = session;
   flight.transfer = transfer;
+  // A private copy is one operation, however long: it must always find room.
+  flight.operation_bytes =
+      transfer.copy ? transfer.memory.size() : operation_bytes(session->plan());
   flight.got_bytes = transfer.memory.size();
-  for (std::uint64_t done = 0; done < transfer.memory.size(); done += request) {
-    const std::uint64_t size = std::min<std::uint64_t>(request, transfer.memory.size() - done);
+  for (std::uint64_t done = 0; done < transfer.memory.size(); done += flight.operation_bytes) {
+    const std::uint64_t size =
+        std::min<std::uint64_t>(flight.operation_bytes, transfer.memory.size() - done);
     batch_.push_back(storage::read_operation(session->file(), transfer.file_offset + done,
                                              transfer.memory.subspan(done, size),
                                              tag_of(index, flight.operations_left)));
@@ -164,10 +189,9 @@ void EngineAgent::complete(const storage::Completion& completion) {
   const auto index = static_cast<std::uint32_t>(completion.tag >> 32U);
   const auto operation = static_cast<std::uint32_t>(completion.tag);
   Flight& flight = flights_[index];
-  const std::uint64_t size = flight.transfer.memory.size();
-  const std::uint64_t request = flight.transfer.copy ? size : flight.session->plan().request_bytes;
-  const std::uint64_t first = operation * request;
-  const std::uint64_t asked = std::min(request, size - first);
+  const std::uint64_t first = operation * flight.operation_bytes;
+  const std::uint64_t asked =
+      std::min(flight.operation_bytes, flight.transfer.memory.size() - first);
   if (!completion.bytes) {
     flight.error = completion.bytes.error();
   } else if (*completion.bytes < asked) {
@@ -183,7 +207,7 @@ void EngineAgent::hang_up(std::uint32_t index) {
                                             ? Result<std::uint64_t>(tl::unexpect, *flight.error)
                                             : Result<std::uint64_t>(flight.got_bytes);
   flight.session->finish(flight.transfer, outcome);
-  due_.push_back(std::move(flight.session));
+  look_at(std::move(flight.session));
 }
 
 }  // namespace forebay::read

@@ -41,6 +41,7 @@ class EngineAgent final : public Agent {
   struct Flight {
     std::shared_ptr<SessionCore> session;
     SessionCore::Transfer transfer;
+    std::uint64_t operation_bytes = 0;
     std::uint32_t operations_left = 0;
     std::uint64_t got_bytes = 0;  ///< contiguous from the beginning, as far as known
     std::optional<Error> error;
@@ -49,7 +50,11 @@ class EngineAgent final : public Agent {
   explicit EngineAgent(std::size_t operations_max);
   void run(storage::Engine& engine);
   bool take_inbox(bool idle);
-  void issue(storage::Engine& engine, const std::shared_ptr<SessionCore>& session);
+  void drop_sessions();
+  void look_at(std::shared_ptr<SessionCore> session);
+  void issue_due(storage::Engine& engine);
+  bool issue(storage::Engine& engine, const std::shared_ptr<SessionCore>& session);
+  std::uint64_t operation_bytes(const ReadPlan& plan) const;
   void begin(const std::shared_ptr<SessionCore>& session, const SessionCore::Transfer& transfer);
   void submit(storage::Engine& engine);
   void complete(const storage::Completion& completion);
@@ -64,8 +69,10 @@ class EngineAgent final : public Agent {
   bool asleep_ = false;
   bool stopping_ = false;
   // The thread's own:
-  std::vector<std::shared_ptr<SessionCore>> due_;     // sessions to look at in this round
-  std::vector<std::shared_ptr<SessionCore>> hungry_;  // those for which the engine had no room
+  std::size_t operations_max_ = 1;
+  // Sessions to look at, each once. The first one may be waiting for room in the engine; nobody
+  // passes it.
+  std::vector<std::shared_ptr<SessionCore>> due_;
   Retries retries_;
   std::vector<Flight> flights_;
   std::vector<std::uint32_t> free_flights_;
