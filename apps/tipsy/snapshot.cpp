@@ -38,16 +38,16 @@ Error refusal(const FileFacts& facts, ErrorClass kind, std::uint64_t offset, std
 tl::unexpected<Error> refuse(Error error) { return tl::unexpected<Error>(std::move(error)); }
 
 /// The consistent readings, the one that the rule prefers first. The pad alone decides nothing: it
-/// may be rubbish, so the plain counts come first unless they cannot be meant.
+/// may be rubbish. But no particles and a pad that is consistent by accident are too much of one.
 std::vector<Reading> readings_of(const Header& header, bool has_pad) {
-  std::vector<Reading> readings;
   const Counts plain = plain_counts(header);
-  if (plain.total() == header.nbodies) readings.push_back({plain, false});
   const Counts wide = wide_counts(header);
-  if (has_pad && header.pad != 0 && wide.total() == wide_nbodies(header)) {
-    readings.insert(header.nbodies == 0 ? readings.begin() : readings.end(), {wide, true});
-  }
-  return readings;
+  const bool plain_fits = plain.total() == header.nbodies;
+  const bool wide_fits = has_pad && header.pad != 0 && wide.total() == wide_nbodies(header);
+  if (wide_fits && (header.nbodies == 0 || !plain_fits)) return {{wide, true}};
+  if (wide_fits) return {{plain, false}, {wide, true}};
+  if (plain_fits) return {{plain, false}};
+  return {};
 }
 
 /// Every size that a file with this header could have, the most likely first.
