@@ -89,23 +89,20 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
 Result<Arguments> Arguments::parse(std::span<const std::string_view> words,
                                    const ArgumentRules& rules) {
   Arguments arguments;
-  bool options_ended = false;
   std::vector<std::string_view> paths;
   while (!words.empty()) {
     const std::string_view word = words.front();
     words = words.subspan(1);
-    if (options_ended || !word.starts_with("--")) {
-      paths.push_back(word);
-    } else if (word == "--") {
-      options_ended = true;
-    } else {
-      const Word option = split(word);
-      const auto value = value_of(option, rules, words);
-      if (!value) return tl::unexpected<Error>(value.error());
-      if (!arguments.options_.emplace(option.name, *value).second) {
-        return tl::unexpected<Error>(usage_error(fmt::format("{} is given twice", option.name)));
-      }
+    if (word == "--") {
+      paths.insert(paths.end(), words.begin(), words.end());
+      break;
     }
+    if (!word.starts_with("--")) {
+      paths.push_back(word);
+      continue;
+    }
+    const Status added = arguments.add_option(word, rules, words);
+    if (!added) return tl::unexpected<Error>(added.error());
   }
   if (paths.size() != 1 || paths.front().empty()) {
     return tl::unexpected<Error>(
@@ -113,6 +110,16 @@ Result<Arguments> Arguments::parse(std::span<const std::string_view> words,
   }
   arguments.path_ = paths.front();
   return arguments;
+}
+
+Status Arguments::add_option(std::string_view word,
+                             const ArgumentRules& rules,
+                             std::span<const std::string_view>& rest) {
+  const Word option = split(word);
+  const auto value = value_of(option, rules, rest);
+  if (!value) return tl::unexpected<Error>(value.error());
+  if (options_.emplace(option.name, *value).second) return {};
+  return tl::unexpected<Error>(usage_error(fmt::format("{} is given twice", option.name)));
 }
 
 std::optional<std::string_view> Arguments::text(std::string_view option) const {

@@ -44,6 +44,11 @@ class Arguments {
   Result<std::optional<std::uint64_t>> size_bytes(std::string_view option) const;
 
  private:
+  /// Adds the option in `word`, with its value from `rest` where it needs one.
+  Status add_option(std::string_view word,
+                    const ArgumentRules& rules,
+                    std::span<const std::string_view>& rest);
+
   std::string path_;
   std::map<std::string, std::string, std::less<>> options_;
 };
