@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block of a three-dimensional array as one request: what HDF5 calls a hyperslab. The agent reads
+// the splinters that hold its rows, neighbours in one go, instead of one small piece for each row.
+#include <forebay/forebay.hpp>
+
+#include <cstdint>
+#include <iostream>
+#include <span>
+#include <vector>
+
+#include "input_file.hpp"
+
+namespace {
+
+// The array in the file: planes of rows of doubles, each its own index, after a header.
+constexpr std::uint64_t kHeaderDoubles = 64;
+constexpr std::uint64_t kPlanes = 48;
+constexpr std::uint64_t kRows = 64;
+constexpr std::uint64_t kColumns = 80;
+
+int complain(const forebay::Error& error) {
+  std::cerr << error.message() << '\n';
+  return 1;
+}
+
+std::vector<double> file_content() {
+  std::vector<double> content(kHeaderDoubles, -1);
+  for (std::uint64_t i = 0; i < kPlanes * kRows * kColumns; ++i)
+    content.push_back(static_cast<double>(i));
+  return content;
+}
+
+}  // namespace
+
+int main() {
+  const examples::InputFile input(file_content());
+  forebay::Runtime runtime;
+  const auto file = runtime.open(input.path());
+  if (!file) return complain(file.error());
+  const auto session = file->read_session();
+  if (!session) return complain(session.error());
+
+  // Planes 10 to 25, rows 20 to 35, columns 30 to 45. Without array_offset the array would begin
+  // where the session begins.
+  const forebay::Subarray block{.shape = {kPlanes, kRows, kColumns},
+                                .start = {10, 20, 30},
+                                .count = {16, 16, 16},
+                                .element_bytes = sizeof(double),
+                                .array_offset = kHeaderDoubles * sizeof(double)};
+  std::vector<double> values(block.count[0] * block.count[1] * block.count[2]);
+  const auto got = session->read(block, std::span(values)).wait();
+  if (!got) return complain(got.error());
+
+  // The block lies in memory as in the file: the last index runs fastest, without gaps.
+  for (std::uint64_t i = 0; i < values.size(); ++i) {
+    const std::uint64_t plane = block.start[0] + i / (block.count[1] * block.count[2]);
+    const std::uint64_t row = block.start[1] + i / block.count[2] % block.count[1];
+    const std::uint64_t column = block.start[2] + i % block.count[2];
+    if (values[i] != static_cast<double>((plane * kRows + row) * kColumns + column)) return 1;
+  }
+  std::cout << *got << " bytes in " << block.count[0] * block.count[1] << " rows, one request, "
+            << session->report().splinters_loaded << " splinters loaded\n";
+  return 0;
+}
