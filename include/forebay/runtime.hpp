@@ -3,6 +3,7 @@
 // the memory they fill; it needs no MPI and no configuration.
 #pragma once
 
+#include <forebay/config.hpp>
 #include <forebay/error.hpp>
 #include <forebay/executor.hpp>
 #include <forebay/log.hpp>
@@ -37,9 +38,13 @@ struct RuntimeOptions {
   LogSink* log = nullptr;
 };
 
-/// Options from FOREBAY_BUDGET, FOREBAY_ENGINE (auto|ring|threads) and FOREBAY_COPY_THREADS, or
-/// from the file named by FOREBAY_CONFIG; what is not set keeps its default. Fails with
-/// kInvalidArgument naming the key.
+/// Options from FOREBAY_BUDGET ("64MiB"), FOREBAY_ENGINE (auto, ring, threads) and
+/// FOREBAY_COPY_THREADS, or from the TOML file that FOREBAY_CONFIG names (budget, engine,
+/// copy_threads); what is not set keeps its default. Fails with kInvalidArgument naming variable or
+/// key, also for a FOREBAY_... variable that nobody knows.
+Result<RuntimeOptions> options_from(const Environment& environment);
+
+/// The same from the environment of this process.
 Result<RuntimeOptions> options_from_environment();
 
 /// A file opened for reading. A small handle; usable from any thread. Must not outlive its Runtime.

@@ -27,6 +27,10 @@ void CopyAgent::stop() {
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
+  // Sessions own their agent: one that is left here would keep both alive for ever.
+  const std::lock_guard lock(mutex_);
+  inbox_.clear();
+  later_ = {};
 }
 
 void CopyAgent::serve(const std::shared_ptr<SessionCore>& session) {

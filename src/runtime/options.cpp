@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// RuntimeOptions from a file and from variables: the settings that a person who runs a program may
+// want to change without compiling it again.
+#include <forebay/config.hpp>
+#include <forebay/runtime.hpp>
+
+#include <array>
+#include <string_view>
+
+namespace forebay {
+
+namespace {
+
+constexpr std::array kKeys = {
+    ConfigKey{"budget", "most memory for data of all sessions together"},
+    ConfigKey{"engine", "what reads directly: auto, ring or threads"},
+    ConfigKey{"copy_threads", "threads that copy from the page cache; 0: chosen from the cores"},
+};
+
+// Variables of the command line and of the tests, which are no settings of a Runtime.
+constexpr std::array<std::string_view, 2> kOtherVariables = {"FOREBAY_LIBEXEC", "FOREBAY_SAMPLES"};
+
+constexpr std::uint64_t kBudgetBytesMin = 64_KiB;
+constexpr std::uint64_t kBudgetBytesMax = 1ULL << 40U;
+constexpr std::uint64_t kCopyThreadsMax = 256;
+
+Result<EngineChoice> parse_engine(std::string_view text) {
+  if (text == "auto") return EngineChoice::kAuto;
+  if (text == "ring") return EngineChoice::kRing;
+  if (text == "threads") return EngineChoice::kThreads;
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "read the setting engine",
+                  .cause = "\"" + std::string(text) + "\" is none of auto, ring, threads"});
+}
+
+}  // namespace
+
+Result<RuntimeOptions> options_from(const Environment& environment) {
+  const ConfigSource source{
+      .keys = kKeys, .environment = environment, .file = {}, .other_variables = kOtherVariables};
+  const auto config = Config::load(source);
+  if (!config) return tl::unexpected<Error>(config.error());
+  RuntimeOptions options;
+  const auto budget =
+      config->bytes("budget", {options.budget_bytes, kBudgetBytesMin, kBudgetBytesMax});
+  if (!budget) return tl::unexpected<Error>(budget.error());
+  const auto copy_threads =
+      config->count("copy_threads", {options.copy_threads, 0, kCopyThreadsMax});
+  if (!copy_threads) return tl::unexpected<Error>(copy_threads.error());
+  const auto engine = config->text("engine", "auto").and_then(parse_engine);
+  if (!engine) return tl::unexpected<Error>(engine.error());
+  options.budget_bytes = *budget;
+  options.copy_threads = static_cast<unsigned>(*copy_threads);
+  options.engine = *engine;
+  return options;
+}
+
+Result<RuntimeOptions> options_from_environment() { return options_from(process_environment()); }
+
+}  // namespace forebay

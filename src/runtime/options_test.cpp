@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <forebay/config.hpp>
+#include <forebay/runtime.hpp>
+
+#include <gtest/gtest.h>
+
+namespace forebay {
+namespace {
+
+TEST(RuntimeOptions, an_empty_environment_keeps_the_defaults) {
+  const auto options = options_from({});
+  ASSERT_TRUE(options) << options.error().message();
+  EXPECT_EQ(options->budget_bytes, 64_MiB);
+  EXPECT_EQ(options->engine, EngineChoice::kAuto);
+  EXPECT_EQ(options->copy_threads, 0U);
+}
+
+TEST(RuntimeOptions, variables_set_what_they_name) {
+  const auto options = options_from({{"FOREBAY_BUDGET", "16MiB"},
+                                     {"FOREBAY_ENGINE", "threads"},
+                                     {"FOREBAY_COPY_THREADS", "3"},
+                                     {"FOREBAY_SAMPLES", "somewhere"},
+                                     {"PATH", "elsewhere"}});
+  ASSERT_TRUE(options) << options.error().message();
+  EXPECT_EQ(options->budget_bytes, 16_MiB);
+  EXPECT_EQ(options->engine, EngineChoice::kThreads);
+  EXPECT_EQ(options->copy_threads, 3U);
+}
+
+TEST(RuntimeOptions, nonsense_is_refused_by_name) {
+  for (const auto& [name, value] : Environment{{"FOREBAY_BUDGET", "1"},
+                                               {"FOREBAY_BUDGET", "much"},
+                                               {"FOREBAY_ENGINE", "steam"},
+                                               {"FOREBAY_COPY_THREADS", "-1"},
+                                               {"FOREBAY_BUGDET", "1MiB"}}) {
+    const auto options = options_from({{name, value}});
+    ASSERT_FALSE(options) << name << "=" << value;
+    EXPECT_EQ(options.error().kind(), ErrorClass::kInvalidArgument);
+    EXPECT_FALSE(options.error().message().empty());
+  }
+}
+
+}  // namespace
+}  // namespace forebay
