@@ -25,7 +25,7 @@ Result<std::unique_ptr<Run>> Run::open(const RunOptions& options) {
     }
   }
   std::unique_ptr<Run> run(new Run(options));
-  auto source = open_source(options.path, options.source, run->loop_);
+  auto source = open_source(options.path, options.source);
   if (!source) return tl::unexpected<Error>(source.error());
   run->source_ = std::move(*source);
   if (const Status read = run->read_header(); !read) return tl::unexpected<Error>(read.error());

@@ -3,8 +3,6 @@
 // many tasks, and timed.
 #pragma once
 
-#include <forebay/executor.hpp>
-
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -82,8 +80,7 @@ class Run {
   RunOptions options_;
   Stopwatch watch_;
   MemoryWatch memory_;
-  EventLoop loop_;
-  std::unique_ptr<ByteSource> source_;  // after the loop it posts to
+  std::unique_ptr<ByteSource> source_;
   std::optional<Snapshot> snapshot_;
 };
 
@@ -97,7 +94,7 @@ Result<Part> Run::survey(const Part& empty) {
   }
   Progress progress(options_.progress,
                     {"reading " + options_.path, "particles", layout->counts.total()});
-  Survey<Part> survey({*layout, options_.tasks, options_.threads}, *source_, loop_, empty);
+  Survey<Part> survey({*layout, options_.tasks, options_.threads}, *source_, empty);
   Result<Part> result = survey.run(progress);
   account(survey.meter(), start_s);
   return result;

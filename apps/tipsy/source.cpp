@@ -8,10 +8,9 @@ std::string_view name_of(SourceKind kind) noexcept {
 }
 
 Result<std::unique_ptr<ByteSource>> open_source(const std::string& path,
-                                                const SourceOptions& options,
-                                                Executor& executor) {
+                                                const SourceOptions& options) {
   if (options.kind == SourceKind::kIfstream) return open_ifstream_source(path);
-  return open_forebay_source(path, options, executor);
+  return open_forebay_source(path, options);
 }
 
 }  // namespace forebay::tipsy

@@ -39,7 +39,7 @@ class TaskReader {
   virtual ~TaskReader() = default;
   virtual bool done() const = 0;
   /// The next piece, never empty, of whatever length suits the source; or an Error. Awaited in a
-  /// coroutine it resumes on the executor the source was made with. One at a time.
+  /// coroutine it resumes on the source's loop. One at a time.
   virtual Future<Piece> next() = 0;
 };
 
@@ -54,6 +54,8 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual std::uint64_t file_bytes() const = 0;
+  /// Where tasks must run. Nobody else uses it.
+  virtual EventLoop& loop() = 0;
   /// Scattered ranges, one after the other in `into`; blocks. For looking before begin().
   virtual Status look(std::span<const ByteRange> ranges, std::span<std::byte> into) = 0;
   /// Says that tasks will now read all of `extent`.
@@ -74,18 +76,16 @@ struct SourceOptions {
   std::optional<std::uint64_t> budget_bytes = std::nullopt;  ///< of Forebay; else its default
 };
 
-/// Opens `path`. Tasks resume on `executor`, which must outlive the source. Fails with kNotFound,
-/// kPermission, kInvalidArgument (a budget that cannot work), ...
+/// Opens `path`. Fails with kNotFound, kPermission, kInvalidArgument (a budget that cannot work),
+/// ...
 Result<std::unique_ptr<ByteSource>> open_source(const std::string& path,
-                                                const SourceOptions& options,
-                                                Executor& executor);
+                                                const SourceOptions& options);
 
 /// One ifstream for each task, as ChaNGa's TreePieces open it: header, size check, seek, read.
 Result<std::unique_ptr<ByteSource>> open_ifstream_source(const std::string& path);
 
 /// One session for all tasks; each piece is a view of its window.
 Result<std::unique_ptr<ByteSource>> open_forebay_source(const std::string& path,
-                                                        const SourceOptions& options,
-                                                        Executor& executor);
+                                                        const SourceOptions& options);
 
 }  // namespace forebay::tipsy

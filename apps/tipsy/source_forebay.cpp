@@ -45,6 +45,8 @@ class ForebaySource final : public ByteSource {
   }
 
   std::uint64_t file_bytes() const override { return file_->size(); }
+  // The runtime's own: a worker that waits there may do what agents would do, if that is quicker.
+  EventLoop& loop() override { return runtime_.loop(); }
   Status look(std::span<const ByteRange> ranges, std::span<std::byte> into) override {
     ReadPlan plan;
     plan.splinter_bytes = kLookSplinterBytes;
@@ -86,12 +88,10 @@ class ForebaySource final : public ByteSource {
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> open_forebay_source(const std::string& path,
-                                                        const SourceOptions& options,
-                                                        Executor& executor) {
+                                                        const SourceOptions& options) {
   Result<RuntimeOptions> runtime = options_from_environment();
   if (!runtime) return tl::unexpected<Error>(runtime.error());
   if (options.budget_bytes) runtime->budget_bytes = *options.budget_bytes;
-  runtime->executor = &executor;
   auto source = std::make_unique<ForebaySource>(*runtime);
   if (const Status opened = source->open(path); !opened) {
     return tl::unexpected<Error>(opened.error());

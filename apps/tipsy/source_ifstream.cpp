@@ -119,6 +119,7 @@ class IfstreamSource final : public ByteSource {
       : path_(std::move(path)), file_bytes_(file_bytes) {}
 
   std::uint64_t file_bytes() const override { return file_bytes_; }
+  EventLoop& loop() override { return loop_; }
 
   Status look(std::span<const ByteRange> ranges, std::span<std::byte> into) override {
     Stream stream(path_);
@@ -139,6 +140,7 @@ class IfstreamSource final : public ByteSource {
  private:
   std::string path_;
   std::uint64_t file_bytes_;
+  EventLoop loop_;
 };
 
 }  // namespace

@@ -23,11 +23,10 @@ class Source : public ::testing::TestWithParam<SourceKind> {
   }
   Result<std::unique_ptr<ByteSource>> open(const std::string& path,
                                            std::optional<std::uint64_t> budget = std::nullopt) {
-    return open_source(path, {GetParam(), budget}, loop_);
+    return open_source(path, {GetParam(), budget});
   }
 
   testing::TempFolder folder_;
-  EventLoop loop_;
 };
 
 runner::Task gather(const ByteSource& source, ByteRange range, std::vector<std::byte>& into) {
@@ -50,7 +49,7 @@ TEST_P(Source, tasks_get_the_bytes_of_their_ranges) {
     EXPECT_EQ((*source)->file_bytes(), expected.size());
     ASSERT_TRUE((*source)->begin({0, expected.size()}));
     std::vector<std::vector<std::byte>> parts(shares);
-    runner::TaskGroup group(loop_);
+    runner::TaskGroup group((*source)->loop());
     for (std::uint64_t i = 0; i < shares; ++i) {
       const std::uint64_t first = expected.size() * i / shares;
       const std::uint64_t end = expected.size() * (i + 1) / shares;
@@ -99,7 +98,7 @@ TEST_P(Source, a_file_that_shrinks_gives_an_error_that_names_it) {
   std::vector<std::byte> bytes;
   Status ran = (*source)->begin({0, 2'000'000});
   if (ran) {
-    runner::TaskGroup group(loop_);
+    runner::TaskGroup group((*source)->loop());
     group.spawn(gather(**source, {1'500'000, 500'000}, bytes));
     ran = group.run(1);
   }
@@ -114,7 +113,7 @@ TEST_P(Source, a_small_budget_still_reads_everything) {
   ASSERT_TRUE(source) << source.error().message();
   ASSERT_TRUE((*source)->begin({0, 1'500'000}));
   std::vector<std::byte> bytes;
-  runner::TaskGroup group(loop_);
+  runner::TaskGroup group((*source)->loop());
   group.spawn(gather(**source, {0, 1'500'000}, bytes));
   const Status ran = group.run(1);
   ASSERT_TRUE(ran) << ran.error().message();

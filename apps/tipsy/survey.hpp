@@ -5,7 +5,6 @@
 #pragma once
 
 #include <forebay/error.hpp>
-#include <forebay/executor.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -99,9 +98,9 @@ class OrderedSum {
 template <SurveyPart Part>
 class Survey {
  public:
-  /// `source` must have begun and resume on `loop`.
-  Survey(const SurveyPlan& plan, const ByteSource& source, EventLoop& loop, const Part& empty)
-      : plan_(plan), source_(source), empty_(empty), sum_(empty), group_(loop) {}
+  /// `source` must have begun.
+  Survey(const SurveyPlan& plan, ByteSource& source, const Part& empty)
+      : plan_(plan), source_(source), empty_(empty), sum_(empty), group_(source.loop()) {}
 
   /// Blocks until all tasks have ended; the Error of the first task that failed, else the sum.
   Result<Part> run(Progress& progress) {
@@ -162,7 +161,7 @@ class Survey {
   }
 
   const SurveyPlan plan_;
-  const ByteSource& source_;
+  ByteSource& source_;
   const Part& empty_;
   OrderedSum<Part> sum_;
   ComputeMeter meter_;
