@@ -212,6 +212,23 @@ TEST_F(FileTest, cached_fraction_sees_what_was_dropped_and_reads_nothing_in) {
   EXPECT_LT(*file->cached_fraction({0, 16_MiB}), 0.01);
 }
 
+TEST_F(FileTest, cached_fraction_is_not_fooled_by_strides) {
+  constexpr std::uint64_t kStride = 1_MiB;
+  write_pattern_file(path_, 64 * kStride);
+  const auto file = must_open(path_);
+  ASSERT_TRUE(file->cached_fraction({0, all})) << "the page cache cannot be asked here";
+  if (file->file_system() == FileSystem::kTmpfs) GTEST_SKIP() << "tmpfs drops nothing";
+  ASSERT_TRUE(must_open(path_, {.intent = Intent::kWrite})->sync());
+  ASSERT_EQ(::posix_fadvise(file->descriptor(), 0, 0, POSIX_FADV_DONTNEED), 0);
+  ASSERT_EQ(::posix_fadvise(file->descriptor(), 0, 0, POSIX_FADV_RANDOM), 0);  // no readahead
+  std::vector<std::byte> into(kStride / 2);
+  for (std::uint64_t at = 0; at < 64 * kStride; at += kStride) {
+    ASSERT_TRUE(file->read_at(into, at));
+  }
+  EXPECT_GT(*file->cached_fraction({0, all}), 0.35);
+  EXPECT_LT(*file->cached_fraction({0, all}), 0.65);
+}
+
 TEST_F(FileTest, file_system_has_a_name) {
   write_pattern_file(path_, 1);
   EXPECT_NE(name_of(must_open(path_)->file_system()), "unknown");
