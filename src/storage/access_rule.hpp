@@ -18,7 +18,7 @@ namespace forebay::storage {
 inline constexpr std::uint64_t kDirectRangeBytesMin = std::uint64_t{32} << 20U;
 
 /// With more than this share in the page cache, copying from there is faster than the device.
-inline constexpr double kDirectCachedFractionMax = 0.25;
+inline constexpr double kDirectCachedFractionMax = 0.5;
 
 /// What the rule depends on.
 struct AccessFacts {

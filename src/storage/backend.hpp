@@ -30,7 +30,9 @@ struct Operation {
   std::uint64_t offset_bytes = 0;
   std::span<std::byte> memory = {};  ///< read: is filled; write: is only read; otherwise empty
   std::uint64_t length_bytes = 0;    ///< allocate only
-  std::uint64_t tag = 0;  ///< returned with the completion; means something to the caller alone
+  /// Returned with the completion; means something to the caller alone. Any for Engine, below 2^63
+  /// for a backend.
+  std::uint64_t tag = 0;
 };
 
 Operation read_operation(File& file,
@@ -68,7 +70,7 @@ class Backend {
 
   /// Starts operations in the given order, with one system call if any; returns how many it took,
   /// fewer than all if its capacity is used up. An operation that cannot even start is taken and
-  /// completes with its error. May block where the file system does (see docs/decisions).
+  /// completes with its error. May block where the file system does.
   virtual std::size_t submit(std::span<const Operation> operations) = 0;
 
   /// Blocks, in one place, until a completion is there, wake() was called, or the deadline has

@@ -52,8 +52,8 @@ class Engine {
 
   /// Starts operations in the given order and returns how many were taken: fewer than all when
   /// capacity() is reached, which is the caller's back-pressure. Each one taken gives exactly one
-  /// Completion. Files and memory must live until then. Direct transfers must be aligned. Does not
-  /// wait for storage, but the file system may block.
+  /// Completion. Files must be accepted (accepts()); files and memory must live until then. Direct
+  /// transfers must be aligned. Does not wait for storage, but the file system may block.
   std::size_t submit(std::span<const Operation> operations);
 
   /// Blocks until something is complete, wake() was called or the deadline has passed. Returns how
