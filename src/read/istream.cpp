@@ -102,6 +102,7 @@ std::streamsize SessionBuffer::xsgetn(char* into, std::streamsize count) {
 
 bool SessionBuffer::move_to(std::uint64_t target) {
   if (target > range_.end() || target < range_.offset) return false;
+  error_.reset();  // it was about the place that is left
   const std::uint64_t view_begin = view_end_ - static_cast<std::uint64_t>(egptr() - eback());
   if (target >= view_begin && target <= view_end_) {
     setg(eback(), eback() + (target - view_begin), egptr());
