@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "read/copy_agent.hpp"
 #include "read/core.hpp"
@@ -85,8 +86,20 @@ class RuntimeCore {
     return started;
   }
 
+  /// So that stop() can close it.
+  void enlist(const std::shared_ptr<read::SessionCore>& session) {
+    const std::lock_guard lock(mutex_);
+    if (sessions_.size() == sessions_.capacity())
+      std::erase_if(sessions_, [](const auto& one) { return one.expired(); });
+    sessions_.push_back(session);
+  }
+
+  /// Closes what is open, so that nobody waits for agents that are gone.
   void stop() {
     const std::lock_guard lock(mutex_);
+    for (const auto& session : sessions_) {
+      if (const auto open = session.lock()) open->close();
+    }
     if (direct_) direct_->stop();
     if (buffered_) buffered_->stop();
   }
@@ -96,6 +109,7 @@ class RuntimeCore {
   EventLoop loop_;
   const std::shared_ptr<read::WindowPool> windows_;
   std::mutex mutex_;
+  std::vector<std::weak_ptr<read::SessionCore>> sessions_;
   std::shared_ptr<read::Agent> direct_;
   std::shared_ptr<read::CopyAgent> buffered_;  // once made, never replaced
   std::atomic<bool> helps_when_idle_{false};
@@ -185,6 +199,7 @@ Result<Session> File::read_session(ByteRange extent, const ReadPlan& plan) const
                                        .executor = &runtime_->executor(),
                                        .cached = way->cached});
   if (!core) return tl::unexpected<Error>(core.error());
+  runtime_->enlist(*core);
   (*agent)->serve(*core);
   return Session(std::move(*core));
 }
