@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every way to take the result of a request to a session: wait, poll, time-out, continuations,
+// coroutines on several executors, descriptors, and not taking it at all.
+#include <forebay/future.hpp>
+#include <forebay/session.hpp>
+
+#include <array>
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "read/testing.hpp"
+
+namespace forebay::read {
+namespace {
+
+constexpr std::uint64_t kUnit = SmallPlan::kUnit;
+constexpr std::byte kUntouched{0xA5};
+
+/// A session whose reads wait until the test opens the gate.
+class RequestTest : public ::testing::Test {
+ protected:
+  RequestTest() { file->shut(); }
+  ~RequestTest() override { file->open(); }
+  RequestTest(const RequestTest&) = delete;
+  RequestTest& operator=(const RequestTest&) = delete;
+
+  /// Until the agent is at the gate, so that "not there yet" is sure to be true.
+  void wait_for_read() {
+    ASSERT_TRUE(eventually([&] { return file->waiting() > 0; }));
+  }
+  bool nothing_loads() {
+    file->open();
+    return eventually([&] { return file->waiting() == 0; });
+  }
+
+  Rig rig;
+  std::shared_ptr<GatedFile> file = std::make_shared<GatedFile>(16 * kUnit);
+  Session session = rig.open(file, {0, 16 * kUnit}, SmallPlan{});
+  std::vector<std::byte> into = std::vector<std::byte>(2 * kUnit, kUntouched);
+};
+
+TEST_F(RequestTest, wait_on_one_thread_for_what_another_lets_through) {
+  std::jthread opener([&] {
+    wait_for_read();
+    file->open();
+  });
+  EXPECT_EQ(*session.read(100, std::span(into)).wait(), into.size());
+  EXPECT_TRUE(is_words(into, 100));
+}
+
+TEST_F(RequestTest, polling_alone_brings_the_result) {
+  Future<ByteCount> future = session.read(100, std::span(into));
+  wait_for_read();
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_FALSE(future.poll());
+  file->open();
+  ASSERT_TRUE(eventually([&] { return future.poll(); }));
+  EXPECT_TRUE(future.poll());
+  EXPECT_EQ(*future.wait(), into.size());
+  EXPECT_TRUE(is_words(into, 100));
+}
+
+TEST_F(RequestTest, a_time_out_leaves_the_request_as_it_is) {
+  Future<ByteCount> future = session.read(100, std::span(into));
+  EXPECT_FALSE(future.wait_for(std::chrono::milliseconds(1)));
+  EXPECT_FALSE(future.wait_for(std::chrono::nanoseconds(0)));
+  EXPECT_FALSE(future.wait_for(std::chrono::nanoseconds(-1)));
+  file->open();
+  EXPECT_TRUE(future.wait_for(kPatience));
+  EXPECT_EQ(*future.wait(), into.size());
+  EXPECT_TRUE(is_words(into, 100));
+}
+
+TEST_F(RequestTest, a_chain_of_continuations_runs_in_wait) {
+  const auto here = std::this_thread::get_id();
+  std::thread::id ran_on;
+  auto sum = session.read(0, std::span(into))
+                 .then([&](Result<ByteCount> got) -> Result<std::uint64_t> {
+                   ran_on = std::this_thread::get_id();
+                   if (!got) return tl::unexpected<Error>(got.error());
+                   return *got + 1;
+                 })
+                 .then([](Result<std::uint64_t> value) { return *value + 1; });
+  wait_for_read();
+  EXPECT_FALSE(sum.poll());
+  EXPECT_EQ(ran_on, std::thread::id());
+  file->open();
+  EXPECT_EQ(*result_of(sum), into.size() + 2);
+  EXPECT_EQ(ran_on, here);
+  EXPECT_TRUE(is_words(into, 0));
+}
+
+TEST_F(RequestTest, an_exception_in_a_continuation_is_its_result) {
+  auto future = session.read(0, std::span(into)).then([](const Result<ByteCount>&) -> int {
+    throw std::runtime_error("out of tea");
+  });
+  file->open();
+  const auto result = result_of(future);
+  ASSERT_EQ(error_class(result), ErrorClass::kException);
+  EXPECT_EQ(result.error().cause(), "out of tea");
+  EXPECT_EQ(result.error().path(), "words");
+  // The request itself was sound, and so is the session.
+  EXPECT_TRUE(is_words(into, 0));
+  EXPECT_TRUE(reads_words(session, {0, kUnit}));
+}
+
+TEST_F(RequestTest, a_cancelled_continuation_never_runs) {
+  bool ran = false;
+  auto future =
+      session.read(0, std::span(into)).then([&](const Result<ByteCount>&) { ran = true; });
+  wait_for_read();
+  EXPECT_FALSE(future.poll());
+  future.cancel();
+  EXPECT_EQ(error_class(result_of(future)), ErrorClass::kCancelled);
+  ASSERT_TRUE(nothing_loads());
+  EXPECT_TRUE(reads_words(session, {0, 2 * kUnit}));
+  EXPECT_FALSE(ran);
+  EXPECT_EQ(into.front(), kUntouched);
+}
+
+TEST_F(RequestTest, a_continuation_may_cancel_or_issue_other_requests) {
+  std::vector<std::byte> other(kUnit, kUntouched);
+  Future<ByteCount> victim = session.read(8 * kUnit, std::span(other));
+  auto future = session.read(0, std::span(into)).then([&](const Result<ByteCount>&) {
+    victim.cancel();
+    return result_of(session.read(4 * kUnit, std::span(into)));
+  });
+  file->open();
+  EXPECT_EQ(*result_of(future), into.size());
+  EXPECT_TRUE(is_words(into, 4 * kUnit));
+  EXPECT_EQ(error_class(victim.wait()), ErrorClass::kCancelled);
+}
+
+TEST_F(RequestTest, continuations_on_an_executor_run_there) {
+  ThreadExecutor executor;
+  std::atomic<int> ran{0};
+  std::atomic<int> elsewhere{0};
+  std::vector<std::byte> memory(8 * kUnit);
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    session.read(i * kUnit, std::span(memory).subspan(i * kUnit, kUnit))
+        .then(executor, [&](const Result<ByteCount>& got) {
+          if (std::this_thread::get_id() != executor.id()) ++elsewhere;
+          if (got && *got == kUnit) ++ran;
+        });
+  }
+  EXPECT_EQ(ran, 0);
+  file->open();
+  ASSERT_TRUE(eventually([&] { return ran == 8; }));
+  EXPECT_EQ(elsewhere, 0);
+  EXPECT_TRUE(is_words(memory, 0));
+}
+
+Detached read_on_default(const Session& session, std::span<std::byte> into, std::thread::id& on) {
+  const auto got = co_await session.read(100, into);
+  EXPECT_TRUE(got);
+  on = std::this_thread::get_id();
+}
+
+TEST_F(RequestTest, a_coroutine_resumes_on_the_default_executor) {
+  std::thread::id on;
+  read_on_default(session, into, on);
+  wait_for_read();
+  rig.loop().poll();
+  EXPECT_EQ(on, std::thread::id());
+  file->open();
+  ASSERT_TRUE(run_until(rig.loop(), [&] { return on != std::thread::id(); }));
+  EXPECT_EQ(on, std::this_thread::get_id());
+  EXPECT_TRUE(is_words(into, 100));
+}
+
+Detached read_on(Executor& executor,
+                 const Session& session,
+                 std::span<std::byte> into,
+                 std::atomic<std::thread::id>& on) {
+  const auto got = co_await session.read(100, into).on(executor);
+  EXPECT_TRUE(got);
+  on = std::this_thread::get_id();
+}
+
+TEST_F(RequestTest, a_coroutine_resumes_on_a_foreign_executor) {
+  ThreadExecutor executor;
+  std::atomic<std::thread::id> on;
+  read_on(executor, session, into, on);
+  wait_for_read();
+  EXPECT_EQ(on.load(), std::thread::id());
+  file->open();
+  ASSERT_TRUE(eventually([&] { return on.load() != std::thread::id(); }));
+  EXPECT_EQ(on.load(), executor.id());
+  EXPECT_TRUE(is_words(into, 100));
+}
+
+Detached pass_views(const Session& session, ByteRange range, std::vector<std::byte>& sink) {
+  Views pieces = session.views(range);
+  while (!pieces.done()) {
+    const Result<View> piece = co_await pieces.next();
+    EXPECT_TRUE(piece);
+    if (!piece) co_return;
+    sink.insert(sink.end(), piece->bytes().begin(), piece->bytes().end());
+  }
+}
+
+TEST_F(RequestTest, a_coroutine_takes_views_piece_by_piece) {
+  const ByteRange range{100, 15 * kUnit};
+  std::vector<std::byte> sink;
+  pass_views(session, range, sink);
+  file->open();
+  ASSERT_TRUE(run_until(rig.loop(), [&] { return sink.size() == range.size; }));
+  EXPECT_TRUE(is_words(sink, range.offset));
+}
+
+TEST_F(RequestTest, a_descriptor_becomes_readable_when_there_is_something_to_take) {
+  Future<ByteCount> future = session.read(100, std::span(into));
+  const Result<int> descriptor = future.event_fd();
+  ASSERT_TRUE(descriptor);
+  wait_for_read();
+  pollfd entry{*descriptor, POLLIN, 0};
+  EXPECT_EQ(::poll(&entry, 1, 0), 0);
+  file->open();
+  do {
+    ASSERT_TRUE(becomes_readable(*descriptor));
+  } while (!future.poll());
+  EXPECT_TRUE(becomes_readable(*descriptor)) << "of a finished request";
+  EXPECT_EQ(*future.wait(), into.size());
+  EXPECT_TRUE(is_words(into, 100));
+}
+
+TEST_F(RequestTest, a_future_may_move_while_its_descriptor_is_watched) {
+  Future<ByteCount> future = session.read(100, std::span(into));
+  const int descriptor = *future.event_fd();
+  Future<ByteCount> moved = std::move(future);
+  Future<ByteCount> assigned = ByteCount{0};
+  assigned = std::move(moved);
+  file->open();
+  do {
+    ASSERT_TRUE(becomes_readable(descriptor));
+  } while (!assigned.poll());
+  EXPECT_TRUE(is_words(into, 100));
+}
+
+TEST_F(RequestTest, a_dropped_future_leaves_the_buffer_alone) {
+  {
+    const Future<ByteCount> dropped = session.read(0, std::span(into));
+  }
+  {
+    Future<ByteCount> watched = session.read(0, std::span(into));
+    ASSERT_TRUE(watched.event_fd());
+  }
+  {
+    Future<ByteCount> timed_out = session.read(0, std::span(into));
+    EXPECT_FALSE(timed_out.wait_for(std::chrono::milliseconds(1)));
+  }
+  {
+    Future<View> view = session.view({0, 2 * kUnit});
+    EXPECT_FALSE(view.poll());
+  }
+  wait_for_read();
+  file->open();
+  EXPECT_TRUE(reads_words(session, {0, 4 * kUnit}));
+  EXPECT_EQ(into, std::vector<std::byte>(into.size(), kUntouched));
+}
+
+TEST_F(RequestTest, a_dropped_view_request_gives_its_pins_back) {
+  ASSERT_TRUE(nothing_loads());
+  ASSERT_TRUE(reads_words(session, {0, 3 * kUnit}));
+  file->shut();
+  for (int i = 0; i < 20; ++i) {  // each pins what is there and waits for the rest
+    Future<View> dropped = session.view({0, 4 * kUnit});
+    EXPECT_FALSE(dropped.poll());
+    Future<View> cancelled = session.view({0, 4 * kUnit});
+    cancelled.cancel();
+  }
+  file->open();
+  for (std::uint64_t i = 4; i < 16; ++i)
+    ASSERT_TRUE(reads_words(session, {i * kUnit, kUnit}));
+  EXPECT_EQ(session.report().private_copies, 0U);
+}
+
+TEST_F(RequestTest, a_cancelled_request_says_what_it_was) {
+  Future<ByteCount> future = session.read(100, std::span(into));
+  future.cancel();
+  const auto result = future.wait();
+  ASSERT_EQ(error_class(result), ErrorClass::kCancelled);
+  EXPECT_EQ(result.error().operation(), "read");
+  EXPECT_EQ(result.error().path(), "words");
+  EXPECT_EQ(result.error().offset_bytes(), 100U);
+  ASSERT_TRUE(nothing_loads());
+  EXPECT_TRUE(reads_words(session, {0, 2 * kUnit}));
+  EXPECT_EQ(into, std::vector<std::byte>(into.size(), kUntouched));
+}
+
+TEST_F(RequestTest, a_finished_request_cannot_be_cancelled) {
+  file->open();
+  Future<ByteCount> future = session.read(100, std::span(into));
+  ASSERT_TRUE(future.wait_for(kPatience));
+  future.cancel();
+  EXPECT_EQ(*future.wait(), into.size());
+}
+
+// Closing.
+
+TEST_F(RequestTest, close_ends_what_is_under_way_and_what_comes_later) {
+  std::vector<Future<View>> views;
+  for (std::uint64_t i = 0; i < 16; ++i)
+    views.push_back(session.view({i * kUnit, kUnit}));
+  Future<ByteCount> gathered = session.read(100, std::span(into));
+  const int descriptor = *gathered.event_fd();
+  const Session copy = session;
+  wait_for_read();
+  copy.close();
+  for (Future<View>& view : views)
+    EXPECT_EQ(error_class(result_of(view)), ErrorClass::kClosed);
+  ASSERT_TRUE(becomes_readable(descriptor));
+  EXPECT_TRUE(gathered.poll());
+  const auto result = gathered.wait();
+  ASSERT_EQ(error_class(result), ErrorClass::kClosed);
+  EXPECT_EQ(result.error().path(), "words");
+  EXPECT_EQ(error_class(session.read(0, std::span(into)).wait()), ErrorClass::kClosed);
+  EXPECT_EQ(error_class(session.view({0, 1}).wait()), ErrorClass::kClosed);
+  EXPECT_EQ(error_class(session.views({0, 9}).next().wait()), ErrorClass::kClosed);
+  session.prefetch({0, 10});
+  session.close();
+  EXPECT_EQ(into, std::vector<std::byte>(into.size(), kUntouched));
+}
+
+TEST_F(RequestTest, close_wakes_every_kind_of_waiter) {
+  constexpr int kThreads = 6;
+  std::atomic<int> closed{0};
+  const auto count = [&](const auto& result) {
+    if (error_class(result) == ErrorClass::kClosed) ++closed;
+  };
+  ThreadExecutor executor;
+  std::vector<std::byte> memory(16 * kUnit);
+  {
+    std::vector<std::jthread> waiters;
+    for (std::uint64_t i = 0; i < kThreads; ++i) {
+      waiters.emplace_back([&, i] {
+        Future<View> view = session.view({i * kUnit, 2 * kUnit});
+        count(result_of(view));
+      });
+    }
+    for (std::uint64_t i = 0; i < kThreads; ++i) {
+      session.read(i * kUnit, std::span(memory).subspan(i * kUnit, kUnit))
+          .then(executor, [&](const Result<ByteCount>& result) { count(result); });
+    }
+    wait_for_read();
+    std::vector<std::jthread> closers;
+    for (int i = 0; i < 3; ++i)
+      closers.emplace_back([&] { session.close(); });
+  }
+  EXPECT_TRUE(eventually([&] { return closed == 2 * kThreads; })) << closed;
+}
+
+TEST_F(RequestTest, the_last_handle_closes_the_session) {
+  Future<ByteCount> future = [&] {
+    const Session own = rig.open(file, {0, 16 * kUnit}, SmallPlan{});
+    const Session copy = own;
+    return copy.read(100, std::span(into));
+  }();
+  EXPECT_EQ(error_class(result_of(future)), ErrorClass::kClosed);
+}
+
+TEST_F(RequestTest, a_session_may_be_closed_in_its_own_continuation) {
+  auto future = session.read(0, std::span(into)).then([&](Result<ByteCount> got) {
+    session.close();
+    return got;
+  });
+  file->open();
+  EXPECT_EQ(*result_of(future), into.size());
+}
+
+}  // namespace
+}  // namespace forebay::read

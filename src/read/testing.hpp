@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tests of sessions share: files whose 64-bit words are their own offsets, a file that makes
+// its readers wait until the test says so, an agent with memory but without a Runtime, and ways to
+// wait that end after a minute instead of never. For tests only.
+#pragma once
+
+#include <forebay/executor.hpp>
+#include <forebay/session.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include "read/copy_agent.hpp"
+#include "read/core.hpp"
+#include "read/engine_agent.hpp"
+#include "read/requests.hpp"
+#include "storage/file.hpp"
+#include "storage/memory_file.hpp"
+
+namespace forebay::read {
+
+/// No test waits longer for anything: whatever takes so long hangs.
+inline constexpr std::chrono::seconds kPatience{60};
+
+// Bytes that tell where they belong.
+
+/// The byte at this offset of a file whose 64-bit words are their own offsets.
+inline std::byte word_byte(std::uint64_t offset) {
+  return static_cast<std::byte>(offset / 8 * 8 >> 8 * (offset % 8));
+}
+
+inline std::vector<std::byte> word_bytes(ByteRange range) {
+  const std::uint64_t first_word = range.offset / 8;
+  std::vector<std::uint64_t> words(range.end() / 8 + 1 - first_word);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    words[i] = (first_word + i) * 8;
+  std::vector<std::byte> bytes(range.size);
+  const auto* const raw = reinterpret_cast<const std::byte*>(words.data());
+  std::copy_n(raw + range.offset % 8, range.size, bytes.data());
+  return bytes;
+}
+
+/// Whether `bytes` are what such a file has at `offset`; if not, where they first differ.
+inline ::testing::AssertionResult is_words(std::span<const std::byte> bytes, std::uint64_t offset) {
+  constexpr std::uint64_t kChunk = 1U << 20U;
+  for (std::uint64_t at = 0; at < bytes.size(); at += kChunk) {
+    const std::span<const std::byte> part =
+        bytes.subspan(at, std::min<std::uint64_t>(kChunk, bytes.size() - at));
+    const std::vector<std::byte> expected = word_bytes({offset + at, part.size()});
+    if (std::memcmp(expected.data(), part.data(), part.size()) == 0) continue;
+    const auto differ = std::mismatch(part.begin(), part.end(), expected.begin());
+    return ::testing::AssertionFailure()
+           << "byte " << offset + at + static_cast<std::uint64_t>(differ.first - part.begin())
+           << " of the file is wrong (" << bytes.size() << " bytes from " << offset << ")";
+  }
+  return ::testing::AssertionSuccess();
+}
+
+/// Random numbers; the seed is printed, and `--gtest_random_seed=` repeats it.
+class Random {
+ public:
+  Random() {
+    const auto given = static_cast<unsigned>(GTEST_FLAG_GET(random_seed));
+    seed_ = given != 0 ? given : std::random_device()() % 99'999 + 1;
+    engine_.seed(seed_);
+    std::printf("seed %u (repeat with --gtest_random_seed=%u)\n", seed_, seed_);
+  }
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
+
+  unsigned seed() const { return seed_; }
+  std::uint64_t below(std::uint64_t limit) { return limit == 0 ? 0 : engine_() % limit; }
+  std::uint64_t between(std::uint64_t low, std::uint64_t high) {
+    return low + below(high - low + 1);
+  }
+  bool chance(unsigned one_in) { return below(one_in) == 0; }
+  /// A range within `extent`, of at most `size_max` bytes; may be empty.
+  ByteRange range(ByteRange extent, std::uint64_t size_max) {
+    const std::uint64_t size = below(std::min(extent.size, size_max) + 1);
+    return {extent.offset + below(extent.size - size + 1), size};
+  }
+
+ private:
+  unsigned seed_ = 0;
+  std::mt19937_64 engine_;
+};
+
+// Waiting with a limit.
+
+/// The result of `future`, or an Error that says that it did not come.
+template <class T>
+Result<T> result_of(Future<T>& future) {
+  if (!future.wait_for(kPatience)) {
+    return failure({.kind = ErrorClass::kIo, .operation = "wait", .cause = "it did not come"});
+  }
+  return future.wait();
+}
+template <class T>
+Result<T> result_of(Future<T>&& future) {
+  return result_of(future);
+}
+
+/// True once `condition` holds; false if it does not in a minute.
+template <class F>
+bool eventually(F condition) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
+}
+
+/// Runs the loop until `condition` holds; false if it does not in a minute.
+template <class F>
+bool run_until(EventLoop& loop, F condition) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  pollfd entry{loop.event_fd(), POLLIN, 0};
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    ::poll(&entry, 1, 2);
+    loop.poll();
+  }
+  return true;
+}
+
+inline bool becomes_readable(int descriptor) {
+  pollfd entry{descriptor, POLLIN, 0};
+  return ::poll(&entry, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count())) == 1;
+}
+
+/// A coroutine that starts at once and cleans up after itself.
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() noexcept { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::terminate(); }
+  };
+};
+
+/// An executor of the caller's: a thread of its own.
+class ThreadExecutor final : public Executor {
+ public:
+  ThreadExecutor()
+      : thread_([this](const std::stop_token& stop) {
+          while (!stop.stop_requested())
+            loop_.wait();
+          loop_.poll();
+        }) {}
+  ~ThreadExecutor() override {
+    thread_.request_stop();
+    loop_.interrupt();
+  }
+  ThreadExecutor(const ThreadExecutor&) = delete;
+  ThreadExecutor& operator=(const ThreadExecutor&) = delete;
+
+  void post(Work& work) noexcept override { loop_.post(work); }
+  std::thread::id id() const { return thread_.get_id(); }
+
+ private:
+  EventLoop loop_;
+  std::jthread thread_;
+};
+
+// Files.
+
+inline std::unique_ptr<storage::MemoryFile> word_file(std::uint64_t size_bytes) {
+  return std::make_unique<storage::MemoryFile>("words", word_bytes({0, size_bytes}));
+}
+
+/// A file of words whose readers wait at a gate. Tasks never read it themselves, as on a device.
+class GatedFile final : public storage::File {
+ public:
+  explicit GatedFile(std::uint64_t size_bytes) : inner_(word_file(size_bytes)) {}
+
+  /// From now on reads wait.
+  void shut() {
+    const std::lock_guard lock(mutex_);
+    open_ = false;
+  }
+  /// Lets all pass, those that wait and later ones.
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  /// Reads that wait at the gate now.
+  int waiting() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_;
+  }
+  /// Reads that arrived at the gate so far.
+  int arrived() const {
+    const std::lock_guard lock(mutex_);
+    return arrived_;
+  }
+
+  const std::string& path() const noexcept override { return inner_->path(); }
+  storage::FileSystem file_system() const noexcept override { return inner_->file_system(); }
+  storage::Access access() const noexcept override { return storage::Access::kDirect; }
+  std::size_t alignment_bytes() const noexcept override { return 1; }
+  int descriptor() const noexcept override { return -1; }
+  Result<std::uint64_t> size() const override { return inner_->size(); }
+  Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) override {
+    std::unique_lock lock(mutex_);
+    ++arrived_;
+    ++waiting_;
+    changed_.wait(lock, [this] { return open_; });
+    --waiting_;
+    lock.unlock();
+    return inner_->read_at(into, offset_bytes);
+  }
+  Result<std::size_t> write_at(std::span<const std::byte> from,
+                               std::uint64_t offset_bytes) override {
+    return inner_->write_at(from, offset_bytes);
+  }
+  Status sync() override { return inner_->sync(); }
+  Status allocate(ByteRange range) override { return inner_->allocate(range); }
+  Status truncate(std::uint64_t size_bytes) override { return inner_->truncate(size_bytes); }
+  std::optional<double> cached_fraction(ByteRange range) const override {
+    return inner_->cached_fraction(range);
+  }
+
+ private:
+  const std::unique_ptr<storage::MemoryFile> inner_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = true;
+  int waiting_ = 0;
+  int arrived_ = 0;
+};
+
+/// Agents, memory, and an event loop: what sessions need, without a Runtime. Outlives its sessions.
+class Rig {
+ public:
+  /// That the agent of direct files has under way at most: few, so that it often has no room.
+  static constexpr std::size_t kOperations = 8;
+
+  explicit Rig(std::uint64_t budget_bytes = 64_MiB)
+      : windows_(std::make_shared<WindowPool>(budget_bytes)),
+        buffered_(std::make_shared<CopyAgent>(2)) {
+    auto started = EngineAgent::start(
+        {.choice = storage::BackendChoice::kThreads, .queue_depth = kOperations});
+    EXPECT_TRUE(started) << started.error().message();
+    direct_ = *started;
+  }
+  ~Rig() {
+    direct_->stop();
+    buffered_->stop();
+  }
+  Rig(const Rig&) = delete;
+  Rig& operator=(const Rig&) = delete;
+
+  /// Whether sessions made from now on count as being in the page cache, where tasks copy for
+  /// themselves.
+  bool cached = false;
+
+  EventLoop& loop() { return loop_; }
+  const std::shared_ptr<WindowPool>& windows() const { return windows_; }
+
+  /// A session on `extent`; `wanted` is completed as in File::read_session.
+  Session open(std::shared_ptr<storage::File> file, ByteRange extent, const ReadPlan& wanted) {
+    const bool direct = file->access() == storage::Access::kDirect;
+    const auto plan = plan_read({.extent = extent,
+                                 .access = direct ? Access::kDirect : Access::kBuffered,
+                                 .access_reason = {},
+                                 .alignment_bytes = file->alignment_bytes(),
+                                 .available_bytes = windows_->available_bytes()},
+                                wanted);
+    EXPECT_TRUE(plan) << plan.error().message();
+    auto core = SessionCore::open({.file = std::move(file),
+                                   .extent = extent,
+                                   .plan = *plan,
+                                   .windows = windows_,
+                                   .agent = direct ? direct_ : buffered_,
+                                   .executor = &loop_,
+                                   .cached = cached});
+    EXPECT_TRUE(core) << core.error().message();
+    (direct ? direct_ : buffered_)->serve(*core);
+    return HandleAccess::session(*core);
+  }
+  /// A session on all of a file of words.
+  Session open_words(std::uint64_t size_bytes, const ReadPlan& wanted) {
+    return open(word_file(size_bytes), {0, size_bytes}, wanted);
+  }
+
+ private:
+  EventLoop loop_;
+  std::shared_ptr<WindowPool> windows_;
+  std::shared_ptr<Agent> buffered_;
+  std::shared_ptr<Agent> direct_;
+};
+
+/// Small splinters and so many slots, to begin with and at most; read ahead only if said so.
+struct SmallPlan {
+  std::uint64_t slots = 4;
+  std::uint64_t slots_max = 4;
+  std::uint64_t eager = 0;
+  Retirement retirement = Retirement::kOnce;
+
+  static constexpr std::uint64_t kUnit = 4_KiB;
+  operator ReadPlan() const {  // NOLINT: a SmallPlan is a ReadPlan in fewer words
+    return {.splinter_bytes = kUnit,
+            .budget_bytes = slots_max * kUnit,
+            .window_bytes = slots * kUnit,
+            .eager_bytes = eager * kUnit,
+            .retirement = retirement,
+            .reason = {}};
+  }
+};
+
+/// Reads `range` and says whether the bytes are right, and none beside them was touched.
+inline ::testing::AssertionResult reads_words(const Session& session, ByteRange range) {
+  constexpr std::size_t kMargin = 64;
+  constexpr std::byte kUntouched{0xA5};
+  std::vector<std::byte> memory(range.size + 2 * kMargin, kUntouched);
+  const std::span<std::byte> into = std::span(memory).subspan(kMargin, range.size);
+  const Result<ByteCount> got = result_of(session.read(range.offset, into));
+  if (!got) return ::testing::AssertionFailure() << got.error().message();
+  if (*got != range.size) return ::testing::AssertionFailure() << *got << " of " << range.size;
+  for (std::size_t i = 0; i < kMargin; ++i) {
+    if (memory[i] != kUntouched || memory[memory.size() - 1 - i] != kUntouched)
+      return ::testing::AssertionFailure() << "bytes beside the buffer were written";
+  }
+  return is_words(into, range.offset);
+}
+
+/// The class of the error that `result` has, or no value.
+template <class T>
+std::optional<ErrorClass> error_class(const Result<T>& result) {
+  if (result) return std::nullopt;
+  return result.error().kind();
+}
+
+}  // namespace forebay::read
