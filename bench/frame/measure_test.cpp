@@ -42,7 +42,7 @@ TEST(PeakMemory, sees_memory_that_was_touched_and_given_back) {
   }
   const std::uint64_t peak_bytes = (*peak)->stop();
   EXPECT_GE(peak_bytes, before + 90 * kMiB);
-  EXPECT_LT(peak_bytes, before + 200 * kMiB);
+  EXPECT_LT(peak_bytes, before + 1024 * kMiB);  // sanitizers need several times as much
   EXPECT_EQ((*peak)->stop(), peak_bytes);
 }
 

@@ -12,7 +12,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +67,7 @@ def call(
     command = [str(find(name)), *arguments]
     if on_progress is not None:
         command.append("--progress")
-    with tempfile.TemporaryFile() as output:
+    with os.fdopen(os.memfd_create(name), "r+b") as output:
         process = _start(command, output)
         stderr = _Stderr(on_progress)
         try:
