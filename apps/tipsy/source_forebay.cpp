@@ -11,9 +11,11 @@ namespace forebay::tipsy {
 
 namespace {
 
-/// A look takes little from many places: small splinters, nothing ahead, nothing read twice.
+/// A look takes little from many places: small splinters, nothing ahead, nothing read twice, and
+/// little memory, because most of the budget is for what follows.
 constexpr std::uint64_t kLookSplinterBytes = 16_KiB;
 constexpr std::uint64_t kLookBudgetBytes = 8_MiB;
+constexpr std::uint64_t kLookShare = 4;
 
 class ForebayReader final : public TaskReader {
  public:
@@ -50,7 +52,8 @@ class ForebaySource final : public ByteSource {
   Status look(std::span<const ByteRange> ranges, std::span<std::byte> into) override {
     ReadPlan plan;
     plan.splinter_bytes = kLookSplinterBytes;
-    plan.budget_bytes = std::min(budget_bytes_, kLookBudgetBytes);
+    plan.budget_bytes =
+        std::clamp(budget_bytes_ / kLookShare, kLookSplinterBytes, kLookBudgetBytes);
     plan.eager_bytes = 0;
     plan.retirement = Retirement::kCache;
     const Result<Session> session = file_->read_session({0, all}, plan);

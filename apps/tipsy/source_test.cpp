@@ -111,7 +111,14 @@ TEST_P(Source, a_small_budget_still_reads_everything) {
   const std::string path = make_file(1'500'000);
   const auto source = open(path, 256U << 10U);
   ASSERT_TRUE(source) << source.error().message();
-  ASSERT_TRUE((*source)->begin({0, 1'500'000}));
+  std::vector<std::byte> looked_at(500'000);
+  const ByteRange half{700'000, looked_at.size()};
+  for (int i = 0; i < 2; ++i) {
+    const Status looked = (*source)->look({&half, 1}, looked_at);
+    ASSERT_TRUE(looked) << looked.error().message();
+  }
+  const Status begun = (*source)->begin({0, 1'500'000});
+  ASSERT_TRUE(begun) << begun.error().message();
   std::vector<std::byte> bytes;
   runner::TaskGroup group((*source)->loop());
   group.spawn(gather(**source, {0, 1'500'000}, bytes));
