@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams over a session, for programs that make many small sequential reads: forebay::istream is a
-// std::istream, and AsyncStream has the same shape for coroutines. Both read ahead for real: the
-// next splinters are asked for early.
+// std::istream that reads ahead for real: the next splinters are asked for early. AsyncStream has
+// the same shape for coroutines; where there are many of them, others are what happens meanwhile.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -94,7 +94,6 @@ class AsyncStream {
   ByteRange range_;
   std::uint64_t position_ = 0;
   std::uint64_t last_count_ = 0;
-  std::uint64_t asked_until_ = 0;
   bool eof_ = false;
 };
 

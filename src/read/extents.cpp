@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <tuple>
 
 namespace forebay::read {
 
@@ -79,8 +80,9 @@ ExtentCursor ExtentCursor::of_ranges(std::span<const ByteRange> ranges) {
     if (!range.empty()) pieces.push_back({range.offset, range.size, user_offset});
     user_offset = ByteRange{user_offset, range.size}.end();  // stays too large for any buffer
   }
-  std::stable_sort(pieces.begin(), pieces.end(),
-                   [](const Extent& a, const Extent& b) { return a.file_offset < b.file_offset; });
+  std::sort(pieces.begin(), pieces.end(), [](const Extent& a, const Extent& b) {
+    return std::tie(a.file_offset, a.user_offset) < std::tie(b.file_offset, b.user_offset);
+  });
   std::vector<Extent> merged;
   std::uint64_t last = 0;
   for (const Extent& piece : pieces) {

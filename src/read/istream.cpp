@@ -142,7 +142,7 @@ istream::istream(Session session, ByteRange range)
 AsyncStream::AsyncStream(Session session) : AsyncStream(session, session.extent()) {}
 
 AsyncStream::AsyncStream(Session session, ByteRange range)
-    : session_(std::move(session)), range_(inside(session_, range)), asked_until_(range_.offset) {}
+    : session_(std::move(session)), range_(inside(session_, range)) {}
 
 Future<ByteCount> AsyncStream::read(std::span<std::byte> into) {
   const std::uint64_t at = range_.offset + position_;
