@@ -133,7 +133,8 @@ def test_every_bar_is_relative_to_its_goal_and_less_is_better():
 def test_a_peer_in_the_same_unit_gets_its_place_on_the_axis():
     peers = {"other": {"value": 1.5, "unit": "1", "spread": [1, 2]}, "plain number": 3}
     (bar,) = bars_of({"results": [row("a", 0.6, goal=0.75, met=True, peers=peers)]})
-    assert bar.peers == [("other", pytest.approx(2.0))]
+    assert bar.peers == [pytest.approx(2.0)]
+    assert bar.remark == "other 1.50 · plain number 3.00"
 
 
 @pytest.mark.parametrize(("value", "limit"), [(0.1, AXIS_MIN), (50, AXIS_MAX), (2, 2.42)])

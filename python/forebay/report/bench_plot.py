@@ -15,7 +15,6 @@ AXIS_MAX = 3.0  # longer bars are cut and say so
 ROW_IN = 0.62
 VALUE_AT = 10  # where the column of values begins right of the axis, in points
 CHARACTER = 7.2  # the width of a bold one, in points
-PEER_GAP = 0.09  # peers nearer than this share a label
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Bar:
     met: bool
     value_text: str
     goal_text: str
-    peers: list[tuple[str, float]]  # those in the result's own unit, relative to the goal
+    peers: list[float]  # those in the result's own unit, relative to the goal
     remark: str  # all of them, with their values
 
 
@@ -48,7 +47,7 @@ def relative(value: float, row: dict) -> float:
 def _bar(row: dict) -> Bar:
     ends = sorted(relative(end, row) for end in row["spread"])
     peers = {name: peer for name, peer in row["peers"].items() if isinstance(peer, dict)}
-    same = [(name, peer) for name, peer in peers.items() if peer.get("unit") == row["unit"]]
+    same = [peer["value"] for peer in peers.values() if peer.get("unit") == row["unit"]]
     return Bar(
         name=row["id"],
         value=relative(row["value"], row),
@@ -57,7 +56,7 @@ def _bar(row: dict) -> Bar:
         met=row["met"],
         value_text=units.quantity(row["value"], row["unit"]),
         goal_text=goal_text(row),
-        peers=[(name, relative(peer["value"], row)) for name, peer in same],
+        peers=[relative(value, row) for value in same],
         remark=" · ".join(peer_text(name, peer) for name, peer in row["peers"].items()),
     )
 
@@ -102,31 +101,12 @@ def _draw_bar(axes, place: int, bar: Bar, limit: float) -> None:
     axes.plot(ends, [place, place], "|", color=style.INK, markersize=7, markeredgewidth=1.1)
 
 
-def labelled_peers(bar: Bar, limit: float) -> list[tuple[float, str]]:
-    """Where labels of peers go and what they say: neighbours share one, those beyond have none."""
-    labels: list[tuple[float, str]] = []
-    for name, value in sorted(bar.peers, key=lambda peer: peer[1]):
-        if value > limit * 0.98:
-            continue
-        if labels and value - labels[-1][0] < PEER_GAP * limit:
-            labels[-1] = (labels[-1][0], f"{labels[-1][1]}, {name}")
-        else:
-            labels.append((value, name))
-    return labels
-
-
 def _draw_peers(axes, place: int, bar: Bar, limit: float) -> None:
-    near = [value for _, value in bar.peers if value <= limit * 0.98]
+    near = [value for value in bar.peers if value <= limit]
     axes.plot(
         near, [place] * len(near), "D",
         markersize=6.5, color=style.PEER, markeredgecolor=style.INK, markeredgewidth=0.7,
     )  # fmt: skip
-    for value, names in labelled_peers(bar, limit):
-        axes.annotate(
-            names, (value, place),
-            xytext=(0, -14), textcoords="offset points", ha="center", fontsize=7.5,
-            color=style.GREY,
-        )  # fmt: skip
 
 
 def _write_columns(axes, bars: list[Bar]) -> None:
@@ -174,4 +154,6 @@ def _footnote(document: dict) -> str:
     skipped = [row["id"] for row in document["results"] if not row["goal"]]
     without = f"\nWithout a goal, not drawn: {', '.join(skipped)}." if skipped else ""
     whisker = f"Whiskers: {shown} of the runs. " if shown else ""
+    if any(bar.peers for bar in bars_of(document)):
+        whisker += "Diamonds: those named at the left, where they have the same unit.\n"
     return f"{whisker}{machine_line(document['machine'])}.{without}"
