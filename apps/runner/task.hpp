@@ -67,6 +67,7 @@ class TaskGroup {
     std::exception_ptr exception;
   };
   inline void work();
+  inline void run_workers();
   inline bool start_some();
   inline void fail(Failure failure) noexcept;
   inline void finished() noexcept;

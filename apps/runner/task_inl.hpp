@@ -63,18 +63,23 @@ inline void TaskGroup::work() {
   loop_.interrupt();  // wakes one: each worker that leaves wakes the next
 }
 
+inline void TaskGroup::run_workers() {
+  std::vector<std::jthread> helpers;
+  bool more = threads_ > 1;
+  while (more) {
+    try {
+      helpers.emplace_back([this] { work(); });
+      more = helpers.size() + 1 < threads_;
+    } catch (const std::system_error&) {
+      more = false;  // no more threads to be had: those there are do the work
+    }
+  }
+  work();
+}
+
 inline Status TaskGroup::run(unsigned threads) {
   threads_ = std::max(threads, 1U);
-  {
-    std::vector<std::jthread> helpers;
-    try {
-      while (helpers.size() + 1 < threads_)
-        helpers.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {
-      // No more threads to be had: those there are do the work.
-    }
-    work();
-  }
+  run_workers();
   threads_ = 0;
   spawned_count_ = 0;
   failed_ = false;

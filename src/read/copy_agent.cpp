@@ -34,7 +34,7 @@ void CopyAgent::stop() {
 }
 
 void CopyAgent::serve(const std::shared_ptr<SessionCore>& session) {
-  if (session->announced_.exchange(true, std::memory_order_acq_rel)) return;
+  if (session->announced.exchange(true, std::memory_order_acq_rel)) return;
   const std::lock_guard lock(mutex_);
   if (stopping_) return;
   if (!session->cached()) {
@@ -69,7 +69,7 @@ std::shared_ptr<SessionCore> CopyAgent::next_session() {
   if (stopping_) return nullptr;
   std::shared_ptr<SessionCore> session = std::move(inbox_.front());
   inbox_.pop_front();
-  session->announced_.store(false, std::memory_order_release);
+  session->announced.store(false, std::memory_order_release);
   return session;
 }
 
@@ -91,7 +91,7 @@ void CopyAgent::work_on(const std::shared_ptr<SessionCore>& session) {
     return;
   }
   const auto retry_at = session->retry_at();
-  if (!retry_at || session->announced_.exchange(true, std::memory_order_acq_rel)) return;
+  if (!retry_at || session->announced.exchange(true, std::memory_order_acq_rel)) return;
   const std::lock_guard lock(mutex_);
   later_.add(session, *retry_at);
 }

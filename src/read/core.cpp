@@ -53,15 +53,15 @@ Schedule::Limits limits_of(const SessionCore::Setup& setup) {
 
 }  // namespace
 
-Result<std::shared_ptr<SessionCore>> SessionCore::open(Setup setup) {
+Result<std::shared_ptr<SessionCore>> SessionCore::open(const Setup& setup) {
   auto lease = setup.windows->lease(setup.plan.window_bytes);
   if (!lease) return tl::unexpected<Error>(lease.error());
-  std::shared_ptr<SessionCore> core(new SessionCore(std::move(setup), std::move(*lease)));
+  std::shared_ptr<SessionCore> core(new SessionCore(setup, std::move(*lease)));
   if (auto mapped = core->map_first(); !mapped) return tl::unexpected<Error>(mapped.error());
   return core;
 }
 
-SessionCore::SessionCore(Setup setup, WindowPool::Lease lease)
+SessionCore::SessionCore(const Setup& setup, WindowPool::Lease lease)
     : file_(setup.file),
       plan_(setup.plan),
       geometry_(setup.extent, plan_.splinter_bytes),

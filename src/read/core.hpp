@@ -51,7 +51,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   };
 
   /// Takes memory from the pool. Reading starts when the agent is told (Agent::serve).
-  static Result<std::shared_ptr<SessionCore>> open(Setup setup);
+  static Result<std::shared_ptr<SessionCore>> open(const Setup& setup);
   ~SessionCore();
 
   const Geometry& geometry() const noexcept { return geometry_; }
@@ -125,10 +125,10 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   void finish(const Transfer& transfer, const Result<std::uint64_t>& bytes);
 
   /// True while the agent knows that there is something to look at here.
-  std::atomic<bool> announced_{false};
+  std::atomic<bool> announced{false};
   /// True while it is among those that the agent looks at next. For the engine agent's thread
   /// alone.
-  bool due_ = false;
+  bool due = false;
 
  private:
   /// The window as it is mapped for a number of slots; kept until the end, as views may lie in old
@@ -145,7 +145,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   /// What a task that gives memory back must do about the agent.
   enum class Stall : std::uint8_t { kNone, kUntilRetired, kUntilReleased };
 
-  SessionCore(Setup setup, WindowPool::Lease lease);
+  SessionCore(const Setup& setup, WindowPool::Lease lease);
   Status map_first();
   Schedule::Verdict next_load(Load& load);
   void grow();

@@ -62,7 +62,7 @@ void EngineAgent::stop() {
 }
 
 void EngineAgent::serve(const std::shared_ptr<SessionCore>& session) {
-  if (session->announced_.exchange(true, std::memory_order_acq_rel)) return;
+  if (session->announced.exchange(true, std::memory_order_acq_rel)) return;
   const std::lock_guard lock(mutex_);
   if (stopping_) return;
   inbox_.push_back(session);
@@ -71,14 +71,14 @@ void EngineAgent::serve(const std::shared_ptr<SessionCore>& session) {
   engine_->wake();
 }
 
-bool EngineAgent::take_inbox(bool idle) {
+bool EngineAgent::take_inbox(std::size_t in_flight) {
   const std::lock_guard lock(mutex_);
-  if (stopping_ && idle) {
+  if (stopping_ && in_flight == 0) {
     engine_ = nullptr;
     return false;
   }
   for (auto& session : inbox_) {
-    session->announced_.store(false, std::memory_order_release);
+    session->announced.store(false, std::memory_order_release);
     look_at(std::move(session));
   }
   inbox_.clear();
@@ -90,7 +90,7 @@ bool EngineAgent::take_inbox(bool idle) {
 void EngineAgent::run(storage::Engine& engine) {
   std::array<storage::Completion, kCompletionsMax> completions;
   operations_max_ = engine.capacity();
-  while (take_inbox(engine.in_flight() == 0)) {
+  while (take_inbox(engine.in_flight())) {
     issue_due(engine);
     submit(engine);
     const std::size_t count = engine.wait(completions, retries_.first());
@@ -112,14 +112,14 @@ void EngineAgent::drop_sessions() {
 }
 
 void EngineAgent::look_at(std::shared_ptr<SessionCore> session) {
-  if (std::exchange(session->due_, true)) return;
+  if (std::exchange(session->due, true)) return;
   due_.push_back(std::move(session));
 }
 
 void EngineAgent::issue_due(storage::Engine& engine) {
   auto next = due_.begin();
   while (next != due_.end() && issue(engine, *next)) {
-    (*next)->due_ = false;
+    (*next)->due = false;
     ++next;
   }
   due_.erase(due_.begin(), next);

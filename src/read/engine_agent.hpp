@@ -49,7 +49,7 @@ class EngineAgent final : public Agent {
 
   explicit EngineAgent(std::size_t operations_max);
   void run(storage::Engine& engine);
-  bool take_inbox(bool idle);
+  bool take_inbox(std::size_t in_flight);
   void drop_sessions();
   void look_at(std::shared_ptr<SessionCore> session);
   void issue_due(storage::Engine& engine);

@@ -208,7 +208,7 @@ Schedule::Verdict Schedule::extend(SplinterIndex splinter, ValidBytes part, Load
   const ValidBytes valid = entry.valid();
   const ValidBytes wanted = aligned(part);
   const std::uint32_t slot = entry.slot();
-  judge_waste(false);  // one part led to the next: whole splinters may have been right after all
+  forgive_waste();  // one part led to the next: whole splinters may have been right after all
   const bool to_the_left = wanted.first < valid.first;
   load = {.splinter = splinter,
           .slot = slot,
@@ -326,12 +326,10 @@ Schedule::Verdict Schedule::without_slot(Urgency urgency) const {
   return all_held && urgency >= Urgency::kAwaited ? Verdict::kStarved : Verdict::kRest;
 }
 
-void Schedule::judge_waste(bool wasted) {
-  if (wasted) {
-    waste_ = std::min(waste_ + 1, kWasteMemory);
-  } else if (waste_ > 0) {
-    --waste_;
-  }
+void Schedule::note_waste() { waste_ = std::min(waste_ + 1, kWasteMemory); }
+
+void Schedule::forgive_waste() {
+  if (waste_ > 0) --waste_;
 }
 
 bool Schedule::vacate(std::uint32_t slot) {
@@ -343,7 +341,13 @@ bool Schedule::vacate(std::uint32_t slot) {
   const std::optional<std::uint32_t> served = table_[taken.splinter].try_evict();
   if (!served) return false;
   served_bytes_ += *served;
-  if (asked && taken.whole && taken.used) judge_waste(mostly_unused);
+  if (asked && taken.whole && taken.used) {
+    if (mostly_unused) {
+      note_waste();
+    } else {
+      forgive_waste();
+    }
+  }
   const SplinterIndex evicted = taken.splinter;
   taken = Slot{};
   // Somebody asked for more of it while it was here: the request goes on from the start.

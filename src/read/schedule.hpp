@@ -162,7 +162,8 @@ class Schedule {
   void mark(std::uint32_t slot, Standing standing);
   bool growth_helps(Urgency urgency) const;
   Verdict without_slot(Urgency urgency) const;
-  void judge_waste(bool wasted);
+  void note_waste();
+  void forgive_waste();
   bool vacate(std::uint32_t slot);
   void start(SplinterIndex splinter, std::uint32_t slot, ValidBytes part, Load& load);
   ValidBytes aligned(ValidBytes part) const;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// What variables and files may set, and that a typing error in one is seen.
+// RuntimeOptions from variables and from a file: each key reaches its option, and a value that
+// cannot be meant is refused with its key.
 #include <forebay/config.hpp>
 #include <forebay/runtime.hpp>
 

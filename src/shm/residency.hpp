@@ -100,8 +100,8 @@ class Splinter {
     return served;
   }
 
-  /// Takes the slot away from a ready splinter: absent, nothing served, next generation. Returns the
-  /// bytes that had been served, or nothing if it is pinned.
+  /// Takes the slot away from a ready splinter: absent, nothing served, next generation. Returns
+  /// the bytes that had been served, or nothing if it is pinned.
   std::optional<std::uint32_t> try_evict() noexcept {
     Word seen = load();
     while (seen.residency() == Residency::kReady && seen.pins() == 0) {
