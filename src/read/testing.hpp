@@ -188,10 +188,12 @@ inline std::unique_ptr<storage::MemoryFile> word_file(std::uint64_t size_bytes) 
   return std::make_unique<storage::MemoryFile>("words", word_bytes({0, size_bytes}));
 }
 
-/// A file of words whose readers wait at a gate. Tasks never read it themselves, as on a device.
+/// A file of words whose readers wait at a gate. Tasks never read it themselves, as on a device,
+/// unless it says that it is buffered.
 class GatedFile final : public storage::File {
  public:
-  explicit GatedFile(std::uint64_t size_bytes) : inner_(word_file(size_bytes)) {}
+  explicit GatedFile(std::uint64_t size_bytes, storage::Access access = storage::Access::kDirect)
+      : inner_(word_file(size_bytes)), access_(access) {}
 
   /// From now on reads wait.
   void shut() {
@@ -217,7 +219,7 @@ class GatedFile final : public storage::File {
 
   const std::string& path() const noexcept override { return inner_->path(); }
   storage::FileSystem file_system() const noexcept override { return inner_->file_system(); }
-  storage::Access access() const noexcept override { return storage::Access::kDirect; }
+  storage::Access access() const noexcept override { return access_; }
   std::size_t alignment_bytes() const noexcept override { return 1; }
   int descriptor() const noexcept override { return -1; }
   Result<std::uint64_t> size() const override { return inner_->size(); }
@@ -243,6 +245,7 @@ class GatedFile final : public storage::File {
 
  private:
   const std::unique_ptr<storage::MemoryFile> inner_;
+  const storage::Access access_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool open_ = true;
