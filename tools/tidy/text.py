@@ -40,7 +40,13 @@ TODO_KINDS = ("(perf)", "(port)", "(test)")
 
 
 def is_test(path: str) -> bool:
-    return path.startswith("tests/") or "/tests/" in path or "_test." in PurePosixPath(path).name
+    """Tests, and what a module shares between its tests in a file named `testing`."""
+    name = PurePosixPath(path).name
+    return (
+        path.startswith("tests/")
+        or bool(re.search(r"/tests/|_test\.", path))
+        or (name in ("testing.hpp", "testing.cpp"))
+    )
 
 
 def is_source(path: str, text: str) -> bool:
