@@ -13,7 +13,9 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
+#include <vector>
 
 namespace forebay::runner {
 
@@ -67,6 +69,7 @@ class TaskGroup {
     std::exception_ptr exception;
   };
   inline void work();
+  inline bool add_worker(std::vector<std::jthread>& workers);
   inline void run_workers();
   inline bool start_some();
   inline void fail(Failure failure) noexcept;

@@ -63,16 +63,19 @@ inline void TaskGroup::work() {
   loop_.interrupt();  // wakes one: each worker that leaves wakes the next
 }
 
+/// False if there are no more threads to be had: those there are do the work.
+inline bool TaskGroup::add_worker(std::vector<std::jthread>& workers) {
+  try {
+    workers.emplace_back([this] { work(); });
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
 inline void TaskGroup::run_workers() {
-  std::vector<std::jthread> helpers;
-  bool more = threads_ > 1;
-  while (more) {
-    try {
-      helpers.emplace_back([this] { work(); });
-      more = helpers.size() + 1 < threads_;
-    } catch (const std::system_error&) {
-      more = false;  // no more threads to be had: those there are do the work
-    }
+  std::vector<std::jthread> workers;
+  while (workers.size() + 1 < threads_ && add_worker(workers)) {
   }
   work();
 }

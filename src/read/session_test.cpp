@@ -223,7 +223,7 @@ class SessionTest : public ::testing::Test {
   Rig rig;
 };
 
-TEST_F(SessionTest, views_across_splinters_are_contiguous_and_mostly_no_copies_also_around_the_end) {
+TEST_F(SessionTest, views_across_splinters_are_contiguous_and_seldom_copies_around_the_end) {
   constexpr std::uint64_t kSlots = 8;
   const Session session =
       rig.open_words(64 * kUnit, SmallPlan{.slots = kSlots, .slots_max = kSlots, .eager = 1});
