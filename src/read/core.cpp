@@ -145,9 +145,8 @@ Result<Presence> SessionCore::want_locked(SplinterIndex splinter,
   if (word.residency() == shm::Residency::kReady && entry.valid().covers(part)) {
     return word.pins() < shm::Splinter::kPinsMax ? Presence::kReady : Presence::kStarved;
   }
-  if (const auto failed = errors_.find(splinter); failed != errors_.end()) {
-    return tl::unexpected<Error>(failed->second);
-  }
+  // Whose bytes are the bad ones shows when each request reads exactly its own.
+  if (unreadable_.contains(splinter)) return Presence::kStarved;
   if (const auto starved = starved_.find(splinter); starved != starved_.end()) {
     if (--starved->second == 0) starved_.erase(starved);
     return Presence::kStarved;
@@ -165,7 +164,7 @@ void SessionCore::hint(SplinterIndex splinter,
     const shm::Splinter& entry = table_[splinter];
     const bool ready =
         entry.load().residency() == shm::Residency::kReady && entry.valid().covers(part);
-    if (ready || closed_ || errors_.contains(splinter)) return;
+    if (ready || closed_ || unreadable_.contains(splinter)) return;
     schedule_.want(splinter, part, urgency, precision);
   }
   agent_->serve(shared_from_this());
@@ -358,11 +357,7 @@ void SessionCore::finish(const Transfer& transfer, const Result<std::uint64_t>& 
   if (!bytes) {
     error = bytes.error();
   } else if (reached < range.end()) {
-    error = Error({.kind = ErrorClass::kShortFile,
-                   .operation = "read",
-                   .path = path(),
-                   .offset_bytes = reached,
-                   .cause = "the file ends here; it was longer when it was opened"});
+    error = short_file_error(std::max(reached, range.offset));
   }
   {
     const std::lock_guard lock(mutex_);
@@ -382,24 +377,23 @@ void SessionCore::finish_load(const Load& load, const Result<std::uint64_t>& byt
   counts_.bytes_read += bytes.value_or(0);
   if (!bytes) {
     schedule_.failed(load);
-    errors_.insert_or_assign(load.splinter, bytes.error());
-  } else {
-    if (!schedule_.loaded(load, static_cast<std::uint32_t>(*bytes), promised)) {
-      errors_.insert_or_assign(load.splinter, short_file_error(load, *bytes));
-    }
+    unreadable_.insert(load.splinter);
+  } else if (!schedule_.loaded(load, static_cast<std::uint32_t>(*bytes), promised)) {
+    unreadable_.insert(load.splinter);
   }
   signal_waiters(load.splinter);
 }
 
-Error SessionCore::short_file_error(const Load& load, std::uint64_t got_bytes) const {
-  const std::uint64_t reached = geometry_.start_of(load.splinter) + load.bytes.first + got_bytes;
+Error SessionCore::short_file_error(std::uint64_t missing_byte) const {
+  const Result<std::uint64_t> size = file_->size();
+  const std::string now = size ? " and has " + std::to_string(*size) + " bytes now" : "";
   return Error({.kind = ErrorClass::kShortFile,
                 .operation = "read",
                 .path = path(),
-                .offset_bytes = reached,
-                .cause = "the file ends here, but the session reaches to byte " +
-                         std::to_string(geometry_.extent().end()) +
-                         ": it was cut while it was open"});
+                .offset_bytes = missing_byte,
+                .cause = "the file was cut while it was open" + now +
+                         ", but the session reaches to " +
+                         std::to_string(geometry_.extent().end())});
 }
 
 Error SessionCore::closed_error() const {

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "read/geometry.hpp"
@@ -35,7 +36,7 @@ class Agent;
 enum class Presence : std::uint8_t {
   kReady,    ///< pin it
   kComing,   ///< it is wanted, loading, or was queued just now
-  kStarved,  ///< views hold all memory: read it privately
+  kStarved,  ///< views hold all memory, or the splinter cannot be read whole: read it privately
 };
 
 class SessionCore : public std::enable_shared_from_this<SessionCore> {
@@ -75,8 +76,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   /// Which bytes of a pinned splinter are there.
   ValidBytes valid(SplinterIndex splinter) const noexcept { return table_[splinter].valid(); }
 
-  /// Finds out whether `part` is there, and asks for it if nobody has. Fails if it cannot come: the
-  /// error of its last load, or kClosed.
+  /// Finds out whether `part` is there, and asks for it if nobody has. Fails with kClosed.
   Result<Presence> want(SplinterIndex splinter,
                         ValidBytes part,
                         Urgency urgency,
@@ -156,7 +156,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
                                Urgency urgency,
                                Precision precision);
   void finish_load(const Load& load, const Result<std::uint64_t>& bytes);
-  Error short_file_error(const Load& load, std::uint64_t got_bytes) const;
+  Error short_file_error(std::uint64_t missing_byte) const;
   Transfer transfer_of(const Load& load) const;
   void rest();
   void wake_agent();
@@ -178,7 +178,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   std::deque<Mapping> mappings_;
   Schedule schedule_;
   std::unordered_map<SplinterIndex, std::vector<Waiting>> waiters_;
-  std::unordered_map<SplinterIndex, Error> errors_;
+  std::unordered_set<SplinterIndex> unreadable_;
   std::unordered_map<SplinterIndex, std::uint32_t>
       starved_;  // and how many requests are yet to be told
   std::deque<std::shared_ptr<PrivateRead>> private_reads_;
