@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that fail, shrink or grow while a session reads them: who asks for what cannot be read gets
+// an Error that says where, and everybody else goes on.
+#include <forebay/session.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "read/testing.hpp"
+#include "storage/faulty.hpp"
+
+namespace forebay::read {
+namespace {
+
+constexpr std::uint64_t kUnit = 16_KiB;  // of four pages, so that a splinter can be bad in part
+constexpr std::uint64_t kSplinters = 16;
+constexpr std::uint64_t kFileBytes = kSplinters * kUnit;
+
+ReadPlan plan_of(std::uint64_t slots, std::uint64_t eager_splinters) {
+  return {.splinter_bytes = kUnit,
+          .budget_bytes = slots * kUnit,
+          .window_bytes = slots * kUnit,
+          .eager_bytes = eager_splinters * kUnit,
+          .reason = {}};
+}
+
+/// Who reads: tasks where they wait, or the agent alone.
+enum class Reader : std::uint8_t { kTask, kAgent };
+
+class Faults : public ::testing::TestWithParam<Reader> {
+ protected:
+  std::shared_ptr<GatedFile> plain() {
+    return std::make_shared<GatedFile>(kFileBytes, GetParam() == Reader::kAgent
+                                                       ? storage::Access::kDirect
+                                                       : storage::Access::kBuffered);
+  }
+  Session open_with_bad_byte(std::uint64_t bad_offset, const ReadPlan& plan) {
+    auto inner = std::make_unique<GatedFile>(kFileBytes, GetParam() == Reader::kAgent
+                                                             ? storage::Access::kDirect
+                                                             : storage::Access::kBuffered);
+    return rig.open(std::make_shared<storage::FaultyFile>(
+                        std::move(inner), storage::FileFaults{.bad_offset = bad_offset}),
+                    {0, kFileBytes}, plan);
+  }
+  Result<ByteCount> read(const Session& session, ByteRange range) {
+    std::vector<std::byte> into(range.size);
+    return result_of(session.read(range.offset, std::span(into)));
+  }
+
+  Rig rig;
+};
+
+void expect_io_error(const Error& error) {
+  EXPECT_EQ(error.kind(), ErrorClass::kIo);
+  EXPECT_EQ(error.error_number(), EIO);
+  EXPECT_EQ(error.path(), "words");
+  EXPECT_EQ(error.operation(), "read");
+  EXPECT_TRUE(error.offset_bytes());
+}
+
+TEST_P(Faults, who_asks_for_a_bad_byte_gets_eio_and_others_get_theirs) {
+  constexpr std::uint64_t kBad = 5 * kUnit + 6000;
+  for (const std::uint64_t eager : {0, 4}) {
+    const Session session = open_with_bad_byte(kBad, plan_of(4, eager));
+    for (std::uint64_t i = 0; i < kSplinters; ++i) {
+      const ByteRange range{i * kUnit, kUnit};
+      if (range.contains({kBad, 1})) {
+        const auto got = read(session, range);
+        ASSERT_FALSE(got);
+        expect_io_error(got.error());
+        EXPECT_GE(got.error().offset_bytes(), range.offset);
+        EXPECT_LE(got.error().offset_bytes(), kBad);
+        EXPECT_EQ(error_class(result_of(session.view(range))), ErrorClass::kIo);
+        EXPECT_EQ(error_class(read(session, {kBad, 1})), ErrorClass::kIo);
+      } else {
+        EXPECT_TRUE(reads_words(session, range));
+      }
+    }
+  }
+}
+
+// Its other pages can be read, whatever unit the session reads in.
+TEST_P(Faults, a_bad_byte_does_not_spoil_the_rest_of_its_splinter) {
+  constexpr std::uint64_t kBad = 5 * kUnit + 6000;
+  const Session session = open_with_bad_byte(kBad, plan_of(4, 2));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(error_class(read(session, {kBad - 10, 20})), ErrorClass::kIo);
+    EXPECT_TRUE(reads_words(session, {5 * kUnit, 4096}));
+    EXPECT_TRUE(reads_words(session, {5 * kUnit + 8192, 8192}));
+    EXPECT_TRUE(reads_words(session, {4 * kUnit + 100, kUnit}));
+    const auto view = result_of(session.view({5 * kUnit + 8192, 2 * kUnit}));
+    ASSERT_TRUE(view) << view.error().message();
+    EXPECT_TRUE(is_words(view->bytes(), 5 * kUnit + 8192));
+  }
+}
+
+TEST_P(Faults, a_large_request_fails_where_a_list_around_the_bad_byte_does_not) {
+  constexpr std::uint64_t kBad = 5 * kUnit + 6000;
+  const Session session = open_with_bad_byte(kBad, plan_of(4, 2));
+  EXPECT_EQ(error_class(read(session, {0, kFileBytes})), ErrorClass::kIo);
+  const std::vector<ByteRange> around{{9 * kUnit, kUnit}, {0, 5 * kUnit}, {6 * kUnit, 10}};
+  std::vector<std::byte> into(6 * kUnit + 10);
+  ASSERT_TRUE(result_of(session.read(around, std::span(into))));
+  EXPECT_TRUE(is_words(std::span(into).first(kUnit), 9 * kUnit));
+  EXPECT_TRUE(is_words(std::span(into).subspan(kUnit, 5 * kUnit), 0));
+}
+
+TEST_P(Faults, pieces_after_a_bad_one_are_handed_out) {
+  constexpr std::uint64_t kBad = 5 * kUnit + 6000;
+  const Session session = open_with_bad_byte(kBad, plan_of(4, 2));
+  Views pieces = session.views({0, kFileBytes});
+  std::uint64_t at = 0;
+  int failed = 0;
+  for (; !pieces.done(); at += kUnit) {
+    const auto piece = result_of(pieces.next());
+    if (piece) {
+      EXPECT_TRUE(is_words(piece->bytes(), at));
+    } else {
+      EXPECT_EQ(at, 5 * kUnit);
+      ++failed;
+    }
+  }
+  EXPECT_EQ(failed, 1);
+  int seen = 0;
+  const Status stopped = session.views({0, kFileBytes}).for_each([&](const View&) { ++seen; });
+  EXPECT_EQ(error_class(stopped), ErrorClass::kIo);
+  EXPECT_EQ(seen, 5);
+}
+
+Detached await_splinter(const Session& session,
+                        std::uint64_t splinter,
+                        std::atomic<int>& failed,
+                        std::atomic<int>& left) {
+  const auto view = co_await session.view({splinter * kUnit, kUnit});
+  if (error_class(view) == ErrorClass::kIo) ++failed;
+  if (view) {
+    EXPECT_TRUE(is_words(view->bytes(), splinter * kUnit));
+  }
+  --left;
+}
+
+TEST_P(Faults, all_who_wait_for_one_bad_splinter_are_told) {
+  const Session session = open_with_bad_byte(5 * kUnit + 6000, plan_of(4, 0));
+  std::atomic<int> failed{0};
+  std::atomic<int> left{20};
+  std::vector<Future<View>> futures;
+  for (int i = 0; i < 20; ++i) {
+    futures.push_back(session.view({5 * kUnit, kUnit}));
+    await_splinter(session, i % 2 == 0 ? 5 : 6, failed, left);
+  }
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back(
+        [&] { EXPECT_EQ(error_class(read(session, {5 * kUnit, kUnit})), ErrorClass::kIo); });
+  }
+  ASSERT_TRUE(run_until(rig.loop(), [&] { return left == 0; }));
+  EXPECT_EQ(failed, 10);
+  for (Future<View>& future : futures)
+    EXPECT_EQ(error_class(result_of(future)), ErrorClass::kIo);
+}
+
+// A file that shrinks.
+
+template <class T>
+void expect_short(const Result<T>& got, std::uint64_t missing_byte, std::uint64_t file_bytes) {
+  ASSERT_EQ(error_class(got), ErrorClass::kShortFile) << missing_byte;
+  EXPECT_EQ(got.error().offset_bytes(), missing_byte);
+  EXPECT_EQ(got.error().path(), "words");
+  EXPECT_NE(got.error().message().find(std::to_string(file_bytes)), std::string::npos)
+      << got.error().message();
+}
+
+TEST_P(Faults, a_file_that_shrinks_fails_where_it_ends_now) {
+  for (const std::uint64_t left :
+       {std::uint64_t{0}, std::uint64_t{1}, 5 * kUnit, 5 * kUnit + 6001, kFileBytes - 1}) {
+    const auto file = plain();
+    const Session session = rig.open(file, {0, kFileBytes}, plan_of(4, 0));
+    ASSERT_TRUE(file->truncate(left));
+    for (int round = 0; round < 2; ++round) {  // the second time most splinters were driven out
+      for (std::uint64_t at = 0; at < kFileBytes; at += kUnit / 2) {
+        const ByteRange range{at, kUnit / 2};
+        if (range.end() <= left) {
+          EXPECT_TRUE(reads_words(session, range)) << at << " of " << left;
+        } else {
+          expect_short(read(session, range), std::max(left, at), left);
+          expect_short(result_of(session.view(range)), std::max(left, at), left);
+        }
+      }
+      EXPECT_TRUE(reads_words(session, {0, left}));
+      expect_short(read(session, {left, 1}), left, left);
+      expect_short(read(session, {0, kFileBytes}), left, left);
+    }
+  }
+}
+
+TEST_P(Faults, eager_reading_past_the_new_end_harms_nobody) {
+  const auto file = plain();
+  const Session session = rig.open(file, {0, kFileBytes}, plan_of(8, 8));
+  ASSERT_TRUE(file->truncate(9 * kUnit));
+  ASSERT_TRUE(reads_words(session, {0, 9 * kUnit}));
+  EXPECT_EQ(error_class(read(session, {15 * kUnit, kUnit})), ErrorClass::kShortFile);
+  EXPECT_TRUE(reads_words(session, {0, 9 * kUnit}));
+}
+
+TEST_P(Faults, those_who_wait_while_the_file_is_cut_are_told_and_others_go_on) {
+  const auto file = plain();
+  file->shut();
+  const Session session = rig.open(file, {0, kFileBytes}, plan_of(kSplinters, 0));
+  std::vector<Future<View>> futures;
+  for (std::uint64_t i = 0; i < kSplinters; ++i)
+    futures.push_back(session.view({i * kUnit, kUnit}));
+  const std::uint64_t left = 9 * kUnit + 5000;
+  ASSERT_TRUE(file->truncate(left));
+  file->open();
+  for (std::uint64_t i = 0; i < kSplinters; ++i) {
+    const auto view = result_of(futures[i]);
+    if (i < 9) {
+      ASSERT_TRUE(view) << view.error().message();
+      EXPECT_TRUE(is_words(view->bytes(), i * kUnit));
+    } else {
+      ASSERT_EQ(error_class(view), ErrorClass::kShortFile);
+      EXPECT_EQ(view.error().offset_bytes(), std::max(left, i * kUnit));
+    }
+  }
+  EXPECT_TRUE(reads_words(session, {9 * kUnit, 5000}));
+}
+
+TEST_P(Faults, bytes_that_come_back_can_be_read_again) {
+  const auto file = plain();
+  const Session session = rig.open(file, {0, kFileBytes}, plan_of(2, 0));
+  ASSERT_TRUE(file->truncate(8 * kUnit));
+  EXPECT_EQ(error_class(read(session, {10 * kUnit, 100})), ErrorClass::kShortFile);
+  ASSERT_TRUE(file->write_at(word_bytes({8 * kUnit, 8 * kUnit}), 8 * kUnit));
+  EXPECT_TRUE(reads_words(session, {10 * kUnit, 100}));
+  EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
+}
+
+TEST_P(Faults, a_file_that_grows_changes_nothing) {
+  const auto file = plain();
+  const ByteRange extent{100, kFileBytes - 5000};
+  const Session session = rig.open(file, extent, plan_of(2, 2));
+  EXPECT_TRUE(reads_words(session, {100, kUnit}));
+  ASSERT_TRUE(file->write_at(std::vector<std::byte>(3 * kUnit), kFileBytes));
+  EXPECT_TRUE(reads_words(session, extent));
+  EXPECT_EQ(error_class(read(session, {extent.end(), 1})), ErrorClass::kOutOfRange);
+}
+
+INSTANTIATE_TEST_SUITE_P(Readers,
+                         Faults,
+                         ::testing::Values(Reader::kTask, Reader::kAgent),
+                         [](const ::testing::TestParamInfo<Reader>& tested) {
+                           return tested.param == Reader::kTask ? "task" : "agent";
+                         });
+
+}  // namespace
+}  // namespace forebay::read
