@@ -23,7 +23,7 @@ constexpr std::uint64_t kUnit = SmallPlan::kUnit;
 struct Variant {
   const char* name;
   SmallPlan plan;
-  bool cached = false;
+  Whereabouts files = Whereabouts::kOnDisk;
   bool device = false;  ///< tasks never read by themselves
 };
 
@@ -37,12 +37,9 @@ class SessionBytes : public ::testing::TestWithParam<Variant> {
     if (GetParam().device) return std::make_shared<GatedFile>(kFileBytes);
     return word_file(kFileBytes);
   }
-  Session open() {
-    rig.cached = GetParam().cached;
-    return rig.open(make_file(), kExtent, GetParam().plan);
-  }
+  Session open() { return rig.open(make_file(), kExtent, GetParam().plan); }
 
-  Rig rig;
+  Rig rig{GetParam().files};
   Random random;
   Session session = open();
 };
@@ -209,7 +206,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Variant{"all_in_the_window", {.slots = 64, .slots_max = 64, .eager = 64}},
                       Variant{.name = "cached_three_slots",
                               .plan = {.slots = 3, .slots_max = 3, .eager = 2},
-                              .cached = true},
+                              .files = Whereabouts::kInPageCache},
                       Variant{.name = "device_one_slot",
                               .plan = {.slots = 1, .slots_max = 1, .eager = 1},
                               .device = true},

@@ -253,14 +253,18 @@ class GatedFile final : public storage::File {
   int arrived_ = 0;
 };
 
+/// Where buffered files count as being: in the page cache, tasks copy for themselves.
+enum class Whereabouts : std::uint8_t { kOnDisk, kInPageCache };
+
 /// Agents, memory, and an event loop: what sessions need, without a Runtime. Outlives its sessions.
 class Rig {
  public:
   /// That the agent of direct files has under way at most: few, so that it often has no room.
   static constexpr std::size_t kOperations = 8;
 
-  explicit Rig(std::uint64_t budget_bytes = 64_MiB)
-      : windows_(std::make_shared<WindowPool>(budget_bytes)),
+  explicit Rig(Whereabouts files = Whereabouts::kOnDisk)
+      : files_(files),
+        windows_(std::make_shared<WindowPool>(64_MiB)),
         buffered_(std::make_shared<CopyAgent>(2)) {
     auto started = EngineAgent::start(
         {.choice = storage::BackendChoice::kThreads, .queue_depth = kOperations});
@@ -273,10 +277,6 @@ class Rig {
   }
   Rig(const Rig&) = delete;
   Rig& operator=(const Rig&) = delete;
-
-  /// Whether sessions made from now on count as being in the page cache, where tasks copy for
-  /// themselves.
-  bool cached = false;
 
   EventLoop& loop() { return loop_; }
   const std::shared_ptr<WindowPool>& windows() const { return windows_; }
@@ -297,7 +297,7 @@ class Rig {
                                    .windows = windows_,
                                    .agent = direct ? direct_ : buffered_,
                                    .executor = &loop_,
-                                   .cached = cached});
+                                   .cached = files_ == Whereabouts::kInPageCache});
     EXPECT_TRUE(core) << core.error().message();
     (direct ? direct_ : buffered_)->serve(*core);
     return HandleAccess::session(*core);
@@ -308,6 +308,7 @@ class Rig {
   }
 
  private:
+  const Whereabouts files_;
   EventLoop loop_;
   std::shared_ptr<WindowPool> windows_;
   std::shared_ptr<Agent> buffered_;

@@ -112,7 +112,6 @@ class Readers {
 class ViewRules : public ::testing::TestWithParam<Storage> {
  protected:
   Session open(const SmallPlan& plan) {
-    rig.cached = GetParam() == Storage::kCached;
     std::shared_ptr<storage::File> file = word_file(kAll.size);
     if (GetParam() == Storage::kDevice) file = std::make_shared<GatedFile>(kAll.size);
     return rig.open(file, kAll, plan);
@@ -129,7 +128,7 @@ class ViewRules : public ::testing::TestWithParam<Storage> {
     return held;
   }
 
-  Rig rig;
+  Rig rig{GetParam() == Storage::kCached ? Whereabouts::kInPageCache : Whereabouts::kOnDisk};
 };
 
 TEST_P(ViewRules, views_held_for_ever_make_nobody_wait) {

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many threads do all sorts of things with one session whose window is far too small for them. Run
+// under the sanitizers, this is where races and lost wake-ups show.
+#include <forebay/istream.hpp>
+#include <forebay/session.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "read/testing.hpp"
+
+namespace forebay::read {
+namespace {
+
+constexpr std::uint64_t kUnit = SmallPlan::kUnit;
+
+struct Scene {
+  std::string name;
+  SmallPlan plan;
+  Whereabouts files = Whereabouts::kOnDisk;
+  bool device = false;
+};
+
+/// Views that one task leaves for another one to release.
+class Mailbox {
+ public:
+  void leave(View view) {
+    const std::lock_guard lock(mutex_);
+    views_.push_back(std::move(view));
+  }
+  std::optional<View> take() {
+    const std::lock_guard lock(mutex_);
+    if (views_.empty()) return std::nullopt;
+    std::optional<View> view = std::move(views_.back());
+    views_.pop_back();
+    return view;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<View> views_;
+};
+
+class Stress : public ::testing::TestWithParam<Scene> {
+ protected:
+  static constexpr std::uint64_t kFileBytes = 40 * kUnit + 1234;
+  static constexpr ByteRange kExtent{333, kFileBytes - 999};
+
+  Session open() {
+    std::shared_ptr<storage::File> file = word_file(kFileBytes);
+    if (GetParam().device) file = std::make_shared<GatedFile>(kFileBytes);
+    return rig.open(std::move(file), kExtent, GetParam().plan);
+  }
+  void step(Random& random);
+  void take_view(Random& random);
+  void drop_or_cancel(Random& random);
+  void read_list(Random& random);
+  void poll(Random& random);
+
+  Rig rig{GetParam().files};
+  Session session = open();
+  Mailbox mailbox;
+};
+
+void Stress::take_view(Random& random) {
+  const ByteRange range = random.range(kExtent, session.plan().budget_bytes);
+  auto view = result_of(session.view(range));
+  ASSERT_TRUE(view) << view.error().message();
+  ASSERT_TRUE(is_words(view->bytes(), range.offset));
+  if (random.chance(3)) mailbox.leave(std::move(*view));
+  const std::optional<View> found = mailbox.take();
+  ASSERT_TRUE(!found || is_words(found->bytes(), found->range().offset));
+}
+
+void Stress::drop_or_cancel(Random& random) {
+  const ByteRange range = random.range(kExtent, 3 * kUnit);
+  std::vector<std::byte> into(range.size);
+  Future<ByteCount> read = session.read(range.offset, std::span(into));
+  Future<View> view = session.view(random.range(kExtent, kUnit));
+  if (random.chance(2)) read.poll();
+  const bool watched = random.chance(2);
+  EXPECT_TRUE(!watched || view.event_fd());
+  if (random.chance(2)) view.wait_for(std::chrono::microseconds(50));
+  if (random.chance(2)) read.cancel();
+}
+
+void Stress::read_list(Random& random) {
+  std::vector<ByteRange> ranges(random.below(8));
+  std::vector<std::byte> expected;
+  for (ByteRange& range : ranges) {
+    range = random.range(kExtent, 2000);
+    const std::vector<std::byte> bytes = word_bytes(range);
+    expected.insert(expected.end(), bytes.begin(), bytes.end());
+  }
+  std::vector<std::byte> into(expected.size());
+  const auto got = result_of(session.read(ranges, std::span(into)));
+  ASSERT_TRUE(got) << got.error().message();
+  ASSERT_TRUE(into == expected);
+}
+
+void Stress::poll(Random& random) {
+  const ByteRange range = random.range(kExtent, 2 * kUnit);
+  std::vector<std::byte> into(range.size);
+  Future<ByteCount> read = session.read(range.offset, std::span(into));
+  ASSERT_TRUE(eventually([&] { return read.poll(); }));
+  ASSERT_TRUE(read.wait());
+  ASSERT_TRUE(is_words(into, range.offset));
+}
+
+void Stress::step(Random& random) {
+  switch (random.below(8)) {
+    case 0:
+    case 1:
+      return take_view(random);
+    case 2:
+      return drop_or_cancel(random);
+    case 3:
+      return read_list(random);
+    case 4:
+      return poll(random);
+    case 5:
+      session.prefetch(random.range(kExtent, 4 * kUnit));
+      return;
+    default: {
+      const ByteRange range = random.range(kExtent, random.chance(5) ? kExtent.size : kUnit);
+      ASSERT_TRUE(reads_words(session, range));
+    }
+  }
+}
+
+Detached stream_all(Session session, Executor& executor, std::atomic<int>& left) {
+  AsyncStream in(session);
+  std::vector<std::byte> into(1500);
+  while (!in.eof()) {
+    const std::uint64_t at = session.extent().offset + in.tellg();
+    const auto got = co_await in.read(std::span(into)).on(executor);
+    EXPECT_TRUE(got && is_words(std::span(into).first(*got), at));
+  }
+  --left;
+}
+
+TEST_P(Stress, threads_that_do_everything_at_once) {
+  const Random seeds;
+  ThreadExecutor executor;
+  std::atomic<int> left{4};
+  for (int i = 0; i < 4; ++i)
+    stream_all(session, i % 2 == 0 ? static_cast<Executor&>(executor) : rig.loop(), left);
+  std::vector<std::jthread> threads;
+  std::atomic<int> running{6};
+  for (unsigned i = 0; i < 6; ++i) {
+    threads.emplace_back([&, i] {
+      Random random(seeds.seed() + i);
+      for (int round = 0; round < 120 && !HasFatalFailure(); ++round)
+        step(random);
+      --running;
+    });
+  }
+  EXPECT_TRUE(run_until(rig.loop(), [&] { return left == 0; })) << left << " streams hang";
+  threads.clear();
+  EXPECT_EQ(running, 0);
+}
+
+TEST_P(Stress, closed_under_the_hands_of_all) {
+  for (int round = 0; round < 10; ++round) {
+    const Session own = open();
+    std::atomic<int> ends{0};
+    std::atomic<int> reads{0};
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < 4; ++i) {
+      threads.emplace_back([&, i] {
+        Random random(static_cast<std::uint64_t>(round) * 10 + i);
+        std::vector<std::byte> into(3 * kUnit);
+        while (true) {
+          const ByteRange range = random.range(kExtent, into.size());
+          const auto got = result_of(own.read(range.offset, std::span(into).first(range.size)));
+          const auto view = result_of(own.view(random.range(kExtent, kUnit)));
+          EXPECT_TRUE(!view || is_words(view->bytes(), view->range().offset));
+          EXPECT_TRUE(!got || is_words(std::span(into).first(range.size), range.offset));
+          EXPECT_TRUE(got || error_class(got) == ErrorClass::kClosed);
+          if (!got || !view) break;
+          ++reads;
+        }
+        ++ends;
+      });
+    }
+    EXPECT_TRUE(eventually([&] { return reads >= round * 10; }));
+    own.close();
+    threads.clear();
+    EXPECT_EQ(ends, 4);
+  }
+}
+
+TEST_P(Stress, sessions_that_come_and_go) {
+  std::vector<std::jthread> threads;
+  for (unsigned i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      Random random(i);
+      for (int round = 0; round < 15; ++round) {
+        const Session own = open();
+        std::vector<std::byte> into(kExtent.size);
+        const Future<ByteCount> dropped = own.read(kExtent.offset, std::span(into));
+        ASSERT_TRUE(reads_words(own, random.range(kExtent, 4 * kUnit)));
+      }
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Loads,
+    Stress,
+    ::testing::Values(
+        Scene{"one_slot", {.slots = 1, .slots_max = 1, .eager = 1}},
+        Scene{"few_slots", {.slots = 3, .slots_max = 3, .eager = 2}},
+        Scene{"growing", {.slots = 1, .slots_max = 9, .eager = 1}},
+        Scene{.name = "cached",
+              .plan = {.slots = 3, .slots_max = 3, .eager = 2},
+              .files = Whereabouts::kInPageCache},
+        Scene{.name = "device_one_slot",
+              .plan = {.slots = 1, .slots_max = 1, .eager = 1},
+              .device = true},
+        Scene{.name = "device_cache",
+              .plan = {.slots = 4, .slots_max = 6, .eager = 2, .retirement = Retirement::kCache},
+              .device = true}),
+    [](const ::testing::TestParamInfo<Scene>& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace forebay::read
