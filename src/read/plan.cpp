@@ -27,6 +27,9 @@ constexpr std::uint64_t kDirectWindowBytes = 16_MiB;
 constexpr std::uint64_t kEagerShare = 2;
 // So that the residency table stays below 24 MiB whatever the size of the file.
 constexpr std::uint64_t kSplintersMax = 1ULL << 20U;
+// What is given by hand may go further, but not beyond what memory has room for and SplinterIndex
+// can count: 384 MiB of table.
+constexpr std::uint64_t kSplintersLimit = 1ULL << 24U;
 // Fewer splinters than this leave nothing to overlap.
 constexpr std::uint64_t kSplintersMin = 4;
 
@@ -57,6 +60,12 @@ Status check_splinter(const ReadPlan& plan, const ReadFacts& facts) {
                                                       "; it must be a power of two from " +
                                                       std::to_string(kSplinterBytesMin) + " to " +
                                                       std::to_string(kSplinterBytesMax));
+  }
+  if (facts.extent.size / splinter >= kSplintersLimit) {
+    return bad_plan(ErrorClass::kInvalidArgument,
+                    "splinter_bytes is " + std::to_string(splinter) + "; a session of " +
+                        std::to_string(facts.extent.size) + " bytes would have more than " +
+                        std::to_string(kSplintersLimit) + " of them");
   }
   if (plan.access == Access::kDirect && splinter % facts.alignment_bytes != 0) {
     return bad_plan(ErrorClass::kInvalidArgument, "splinter_bytes is " + std::to_string(splinter) +

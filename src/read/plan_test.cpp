@@ -44,6 +44,16 @@ TEST(ReadPlan, huge_file_keeps_the_table_small) {
   EXPECT_LE((1ULL << 42U) / plan->splinter_bytes, 1ULL << 20U);
 }
 
+// Their indices wrapped around once, or their table took all memory.
+TEST(ReadPlan, more_splinters_than_can_be_counted_are_refused) {
+  const auto plan =
+      plan_read(facts(1ULL << 45U, Access::kBuffered), {.splinter_bytes = 4_KiB, .reason = {}});
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().kind(), ErrorClass::kInvalidArgument);
+  EXPECT_NE(plan.error().message().find("splinter_bytes is 4096"), std::string::npos);
+  EXPECT_TRUE(plan_read(facts(1ULL << 45U, Access::kBuffered)));
+}
+
 TEST(ReadPlan, budget_below_one_splinter_is_refused_with_both_numbers) {
   const auto plan =
       plan_read(facts(1_GiB, Access::kBuffered), {.splinter_bytes = 1_MiB, .budget_bytes = 4096});
