@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runtime and File: what cannot be opened, what a session may not ask for, memory that is used up,
+// and what is left when a Runtime ends.
+#include <forebay/runtime.hpp>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "read/testing.hpp"
+#include "storage/testing.hpp"
+
+namespace forebay {
+namespace {
+
+using read::error_class;
+using read::eventually;
+using read::is_words;
+using read::reads_words;
+using read::result_of;
+
+void write_words(const std::string& path, std::uint64_t size_bytes) {
+  auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
+  ASSERT_TRUE(file) << file.error().message();
+  const auto written = (*file)->write_at(read::word_bytes({0, size_bytes}), 0);
+  ASSERT_TRUE(written) << written.error().message();
+}
+
+bool mentions(const Error& error, const std::string& text) {
+  return error.message().find(text) != std::string::npos;
+}
+
+class RuntimeTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kFileBytes = 1'000'003;
+
+  RuntimeTest() { write_words(path, kFileBytes); }
+
+  storage::TemporaryFolder folder;
+  std::string path = folder / "words";
+};
+
+// Files.
+
+TEST_F(RuntimeTest, a_missing_file_is_not_found_and_not_made) {
+  Runtime runtime;
+  const auto file = runtime.open(folder / "missing");
+  ASSERT_EQ(error_class(file), ErrorClass::kNotFound);
+  EXPECT_EQ(file.error().path(), folder / "missing");
+  EXPECT_FALSE(std::filesystem::exists(folder / "missing"));
+}
+
+TEST_F(RuntimeTest, what_is_no_file_is_refused_at_once) {
+  Runtime runtime;
+  ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
+  EXPECT_EQ(error_class(runtime.open(folder / "fifo")), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(error_class(runtime.open(folder / ".")), ErrorClass::kInvalidArgument);
+}
+
+/// In a process without rights: reads a file that nobody may write, in a folder that nobody may
+/// write to, and is refused one that nobody may read.
+void read_without_rights(const std::string& path, const std::string& unreadable) {
+  if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) std::_Exit(10);
+  Runtime runtime;
+  const auto file = runtime.open(path);
+  if (!file) std::_Exit(11);
+  const auto session = file->read_session();
+  if (!session) std::_Exit(12);
+  if (!reads_words(*session, session->extent())) std::_Exit(13);
+  if (error_class(runtime.open(unreadable)) != ErrorClass::kPermission) std::_Exit(14);
+  std::_Exit(0);
+}
+
+TEST_F(RuntimeTest, a_read_only_file_in_a_read_only_folder_is_read) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  namespace fs = std::filesystem;
+  const std::string inner = folder / "read-only";
+  ASSERT_TRUE(fs::create_directory(inner));
+  fs::copy_file(path, inner + "/words");
+  write_words(inner + "/secret", 10);
+  ASSERT_EQ(::chmod((inner + "/words").c_str(), 0444), 0);
+  ASSERT_EQ(::chmod((inner + "/secret").c_str(), 0000), 0);
+  ASSERT_EQ(::chmod(inner.c_str(), 0555), 0);
+  ASSERT_EQ(::chmod((folder / ".").c_str(), 0755), 0);
+  EXPECT_EXIT(read_without_rights(inner + "/words", inner + "/secret"),
+              ::testing::ExitedWithCode(0), "");
+  ASSERT_EQ(::chmod(inner.c_str(), 0755), 0);
+}
+
+TEST_F(RuntimeTest, an_empty_file_has_a_session_of_nothing) {
+  write_words(folder / "empty", 0);
+  Runtime runtime;
+  const auto file = runtime.open(folder / "empty");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->size(), 0U);
+  const auto session = file->read_session();
+  ASSERT_TRUE(session) << session.error().message();
+  EXPECT_EQ(session->extent(), (ByteRange{0, 0}));
+  EXPECT_TRUE(session->views(session->extent()).done());
+  EXPECT_EQ(*result_of(session->read(0, std::span<std::byte>())), 0U);
+  std::byte one{};
+  EXPECT_EQ(error_class(result_of(session->read(0, std::span(&one, 1)))), ErrorClass::kOutOfRange);
+}
+
+// Sessions.
+
+TEST_F(RuntimeTest, a_session_past_the_end_is_refused_with_the_sizes) {
+  Runtime runtime;
+  const auto file = runtime.open(path);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->size(), kFileBytes);
+  for (const ByteRange extent :
+       {ByteRange{0, kFileBytes + 1}, ByteRange{kFileBytes, 1}, ByteRange{kFileBytes + 1, 0},
+        ByteRange{kFileBytes + 1, all}, ByteRange{1, UINT64_MAX - 1}, ByteRange{UINT64_MAX, 1}}) {
+    const auto session = file->read_session(extent);
+    ASSERT_EQ(error_class(session), ErrorClass::kOutOfRange) << extent.offset << "+" << extent.size;
+    EXPECT_TRUE(mentions(session.error(), std::to_string(kFileBytes)));
+    EXPECT_EQ(session.error().path(), path);
+  }
+  for (const ByteRange extent : {ByteRange{kFileBytes, 0}, ByteRange{kFileBytes, all}}) {
+    const auto session = file->read_session(extent);
+    ASSERT_TRUE(session) << session.error().message();
+    EXPECT_EQ(session->extent(), (ByteRange{kFileBytes, 0}));
+  }
+  EXPECT_EQ(file->read_session({10, all})->extent(), (ByteRange{10, kFileBytes - 10}));
+}
+
+TEST_F(RuntimeTest, plans_that_cannot_work_are_refused_by_name) {
+  Runtime runtime;
+  const auto file = runtime.open(path);
+  ASSERT_TRUE(file);
+  const auto refusal = [&](const ReadPlan& plan) { return file->read_session({0, all}, plan); };
+  const auto small_budget = refusal({.splinter_bytes = 64_KiB, .budget_bytes = 64_KiB - 1});
+  EXPECT_EQ(error_class(small_budget), ErrorClass::kInvalidArgument);
+  EXPECT_TRUE(mentions(small_budget.error(), "budget_bytes"));
+  for (const std::uint64_t splinter : {std::uint64_t{1}, 2_KiB, 5000_KiB, 1_GiB}) {
+    const auto session = refusal({.splinter_bytes = splinter});
+    EXPECT_EQ(error_class(session), ErrorClass::kInvalidArgument) << splinter;
+    EXPECT_TRUE(mentions(session.error(), "splinter_bytes"));
+  }
+}
+
+// A table with an entry for each splinter would need more memory than anything else.
+TEST_F(RuntimeTest, more_splinters_than_can_be_counted_are_refused) {
+  ASSERT_EQ(::truncate(path.c_str(), off_t{1} << 43), 0);  // 8 TiB of nothing
+  Runtime runtime;
+  const auto file = runtime.open(path);
+  ASSERT_TRUE(file);
+  const auto session = file->read_session({0, all}, {.splinter_bytes = 4_KiB});
+  EXPECT_EQ(error_class(session), ErrorClass::kInvalidArgument);
+  const auto by_default = file->read_session();
+  ASSERT_TRUE(by_default) << by_default.error().message();
+  std::vector<std::byte> into(100);
+  EXPECT_TRUE(result_of(by_default->read((1ULL << 43U) - 100, std::span(into))));
+  EXPECT_EQ(into, std::vector<std::byte>(100));
+}
+
+TEST_F(RuntimeTest, a_budget_of_a_few_pages_is_enough) {
+  Runtime runtime({.budget_bytes = 16_KiB});
+  const auto file = runtime.open(path);
+  const auto session = file->read_session();
+  ASSERT_TRUE(session) << session.error().message();
+  EXPECT_TRUE(reads_words(*session, {0, kFileBytes}));
+  EXPECT_LE(session->report().window_bytes, 16_KiB);
+}
+
+TEST_F(RuntimeTest, a_budget_below_one_splinter_is_refused) {
+  Runtime runtime({.budget_bytes = 1_KiB});
+  const auto session = runtime.open(path)->read_session();
+  ASSERT_FALSE(session);
+  EXPECT_TRUE(mentions(session.error(), "1024")) << session.error().message();
+}
+
+TEST_F(RuntimeTest, memory_that_is_used_up_is_a_limit_and_comes_back) {
+  Runtime runtime({.budget_bytes = 256_KiB});
+  const auto file = runtime.open(path);
+  const ReadPlan plan{.splinter_bytes = 16_KiB, .budget_bytes = 64_KiB, .window_bytes = 64_KiB};
+  std::vector<Session> sessions;
+  for (int i = 0; i < 4; ++i) {
+    auto session = file->read_session({0, all}, plan);
+    ASSERT_TRUE(session) << session.error().message();
+    sessions.push_back(std::move(*session));
+  }
+  const auto refused = file->read_session({0, all}, plan);
+  ASSERT_EQ(error_class(refused), ErrorClass::kLimit);
+  EXPECT_TRUE(mentions(refused.error(), "budget")) << refused.error().message();
+  EXPECT_TRUE(reads_words(sessions.back(), {0, kFileBytes}));
+  sessions.erase(sessions.begin());
+  EXPECT_TRUE(eventually([&] { return file->read_session({0, all}, plan).has_value(); }));
+}
+
+TEST_F(RuntimeTest, many_files_and_sessions_share_a_small_budget) {
+  Runtime runtime({.budget_bytes = 1_MiB});
+  std::vector<Session> sessions;
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    const std::string one = folder / std::to_string(i);
+    write_words(one, 10'000 + i * 3001);
+    const auto file = runtime.open(one);
+    ASSERT_TRUE(file);
+    for (const ByteRange extent : {ByteRange{0, all}, ByteRange{i * 100, all}}) {
+      auto session = file->read_session(extent, {.splinter_bytes = 4_KiB, .window_bytes = 8_KiB});
+      ASSERT_TRUE(session) << session.error().message();
+      sessions.push_back(std::move(*session));
+    }
+  }
+  std::vector<std::jthread> threads;
+  for (std::size_t thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (std::size_t i = thread % 2; i < sessions.size(); i += 2)
+        EXPECT_TRUE(reads_words(sessions[i], sessions[i].extent()));
+    });
+  }
+}
+
+// Life and death.
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator entries("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
+}
+
+TEST_F(RuntimeTest, runtimes_and_sessions_leave_nothing_behind) {
+  const auto live_once = [&] {
+    Runtime runtime;
+    const auto file = runtime.open(path);
+    const auto buffered = file->read_session({0, all}, {.access = Access::kBuffered});
+    const auto direct = file->read_session({0, all}, {.access = Access::kDirect});
+    EXPECT_TRUE(reads_words(*buffered, {5, 100'000}));
+    EXPECT_TRUE(!direct || reads_words(*direct, {5, 100'000}));
+  };
+  live_once();
+  const std::size_t before = open_descriptors();
+  for (int i = 0; i < 20; ++i)
+    live_once();
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST_F(RuntimeTest, a_runtime_that_is_not_used_ends_at_once) {
+  for (int i = 0; i < 100; ++i)
+    const Runtime runtime;
+}
+
+class EndOfRuntime : public RuntimeTest, public ::testing::WithParamInterface<Access> {};
+
+TEST_P(EndOfRuntime, requests_under_way_are_closed_and_nobody_hangs) {
+  for (int round = 0; round < 30; ++round) {
+    std::vector<std::byte> memory(kFileBytes);
+    std::vector<Future<ByteCount>> reads;
+    std::vector<Future<View>> views;
+    std::optional<Session> session;
+    std::jthread waiter;
+    std::optional<Runtime> runtime;
+    runtime.emplace(RuntimeOptions{.budget_bytes = 256_KiB});
+    {
+      const auto file = runtime->open(path);
+      auto made = file->read_session({0, all}, {.access = GetParam(), .splinter_bytes = 4_KiB});
+      if (!made) GTEST_SKIP() << made.error().message();
+      session = std::move(*made);
+    }
+    for (std::uint64_t at = 0; at + 50'000 <= kFileBytes; at += 50'000) {
+      reads.push_back(session->read(at, std::span(memory).subspan(at, 50'000)));
+      views.push_back(session->view({at, 10'000}));
+    }
+    waiter = std::jthread([last = std::move(reads.back())]() mutable {
+      const auto got = result_of(last);
+      EXPECT_TRUE(got || error_class(got) == ErrorClass::kClosed);
+    });
+    reads.pop_back();
+    if (round % 2 == 0) std::this_thread::yield();
+    runtime.reset();
+    for (auto& read : reads) {
+      const auto got = result_of(read);
+      EXPECT_TRUE(got || error_class(got) == ErrorClass::kClosed);
+    }
+    for (auto& view : views) {
+      const auto got = result_of(view);
+      EXPECT_TRUE(got ? is_words(got->bytes(), got->range().offset)
+                      : ::testing::AssertionResult(error_class(got) == ErrorClass::kClosed));
+    }
+    EXPECT_EQ(error_class(result_of(session->view({0, 10}))), ErrorClass::kClosed);
+  }
+}
+
+TEST_P(EndOfRuntime, views_stay_as_they_are) {
+  std::vector<View> held;
+  {
+    Runtime runtime;
+    const auto session = runtime.open(path)->read_session(
+        {0, all},
+        {.access = GetParam(), .splinter_bytes = 4_KiB, .budget_bytes = 16_KiB, .reason = {}});
+    if (!session) GTEST_SKIP() << session.error().message();
+    for (std::uint64_t i = 0; i < 10; ++i) {
+      auto view = result_of(session->view({i * 5000 + 1, 5000}));
+      ASSERT_TRUE(view) << view.error().message();
+      held.push_back(std::move(*view));
+    }
+  }
+  for (const View& view : held)
+    EXPECT_TRUE(is_words(view.bytes(), view.range().offset));
+}
+
+INSTANTIATE_TEST_SUITE_P(Accesses,
+                         EndOfRuntime,
+                         ::testing::Values(Access::kBuffered, Access::kDirect),
+                         [](const ::testing::TestParamInfo<Access>& tested) {
+                           return tested.param == Access::kDirect ? "direct" : "buffered";
+                         });
+
+}  // namespace
+}  // namespace forebay
