@@ -60,7 +60,7 @@ Json to_json(const std::optional<SourceReport>& report) {
   const SessionReport& session = report->session;
   const ReadPlan& plan = report->plan;
   Json access = nullptr;
-  if (plan.access) access = *plan.access == Access::kDirect ? "direct" : "buffered";
+  if (plan.access) access = name_of(*plan.access);
   return {{"splinters_loaded", session.splinters_loaded},
           {"splinters_reread", session.splinters_reread},
           {"bytes_read", session.bytes_read},

@@ -2,6 +2,7 @@
 // Everything a C++ program includes to use Forebay.
 #pragma once
 
+#include <forebay/access.hpp>
 #include <forebay/error.hpp>
 #include <forebay/executor.hpp>
 #include <forebay/future.hpp>

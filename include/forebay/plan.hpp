@@ -5,6 +5,7 @@
 // by a tuner and tested by the thousand.
 #pragma once
 
+#include <forebay/access.hpp>
 #include <forebay/error.hpp>
 #include <forebay/range.hpp>
 
@@ -13,12 +14,6 @@
 #include <string>
 
 namespace forebay {
-
-/// How bytes travel from storage to memory.
-enum class Access : std::uint8_t {
-  kBuffered,  ///< through the kernel's page cache
-  kDirect,    ///< past it (O_DIRECT)
-};
 
 /// When the memory of a splinter may be used again.
 enum class Retirement : std::uint8_t {

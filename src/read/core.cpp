@@ -297,7 +297,7 @@ bool SessionCore::help(SplinterIndex splinter, ValidBytes part, Precision precis
     const std::lock_guard lock(mutex_);
     const auto presence = want_locked(splinter, part, Urgency::kBlocked, precision);
     if (!presence || *presence != Presence::kComing) return false;
-    if (file_->access() == storage::Access::kDirect) return false;
+    if (file_->access() == Access::kDirect) return false;
     const TimePoint now = std::chrono::steady_clock::now();
     Load load;
     Schedule::Verdict verdict = schedule_.next_for(splinter, load, now);

@@ -35,14 +35,12 @@ enum class Reader : std::uint8_t { kTask, kAgent };
 class Faults : public ::testing::TestWithParam<Reader> {
  protected:
   std::shared_ptr<GatedFile> plain() {
-    return std::make_shared<GatedFile>(kFileBytes, GetParam() == Reader::kAgent
-                                                       ? storage::Access::kDirect
-                                                       : storage::Access::kBuffered);
+    return std::make_shared<GatedFile>(
+        kFileBytes, GetParam() == Reader::kAgent ? Access::kDirect : Access::kBuffered);
   }
   Session open_with_bad_byte(std::uint64_t bad_offset, const ReadPlan& plan) {
-    auto inner = std::make_unique<GatedFile>(kFileBytes, GetParam() == Reader::kAgent
-                                                             ? storage::Access::kDirect
-                                                             : storage::Access::kBuffered);
+    auto inner = std::make_unique<GatedFile>(
+        kFileBytes, GetParam() == Reader::kAgent ? Access::kDirect : Access::kBuffered);
     return rig.open(std::make_shared<storage::FaultyFile>(
                         std::move(inner), storage::FileFaults{.bad_offset = bad_offset}),
                     {0, kFileBytes}, plan);

@@ -192,7 +192,7 @@ inline std::unique_ptr<storage::MemoryFile> word_file(std::uint64_t size_bytes) 
 /// unless it says that it is buffered.
 class GatedFile final : public storage::File {
  public:
-  explicit GatedFile(std::uint64_t size_bytes, storage::Access access = storage::Access::kDirect)
+  explicit GatedFile(std::uint64_t size_bytes, Access access = Access::kDirect)
       : inner_(word_file(size_bytes)), access_(access) {}
 
   /// From now on reads wait.
@@ -219,7 +219,7 @@ class GatedFile final : public storage::File {
 
   const std::string& path() const noexcept override { return inner_->path(); }
   storage::FileSystem file_system() const noexcept override { return inner_->file_system(); }
-  storage::Access access() const noexcept override { return access_; }
+  Access access() const noexcept override { return access_; }
   std::size_t alignment_bytes() const noexcept override { return 1; }
   int descriptor() const noexcept override { return -1; }
   Result<std::uint64_t> size() const override { return inner_->size(); }
@@ -245,7 +245,7 @@ class GatedFile final : public storage::File {
 
  private:
   const std::unique_ptr<storage::MemoryFile> inner_;
-  const storage::Access access_;
+  const Access access_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool open_ = true;
@@ -283,9 +283,8 @@ class Rig {
 
   /// A session on `extent`; `wanted` is completed as in File::read_session.
   Session open(std::shared_ptr<storage::File> file, ByteRange extent, const ReadPlan& wanted) {
-    const bool direct = file->access() == storage::Access::kDirect;
     const auto plan = plan_read({.extent = extent,
-                                 .access = direct ? Access::kDirect : Access::kBuffered,
+                                 .access = file->access(),
                                  .access_reason = {},
                                  .alignment_bytes = file->alignment_bytes(),
                                  .available_bytes = windows_->available_bytes()},
@@ -295,11 +294,11 @@ class Rig {
                                    .extent = extent,
                                    .plan = *plan,
                                    .windows = windows_,
-                                   .agent = direct ? direct_ : buffered_,
+                                   .agent = plan->access == Access::kDirect ? direct_ : buffered_,
                                    .executor = &loop_,
                                    .cached = files_ == Whereabouts::kInPageCache});
     EXPECT_TRUE(core) << core.error().message();
-    (direct ? direct_ : buffered_)->serve(*core);
+    (plan->access == Access::kDirect ? direct_ : buffered_)->serve(*core);
     return HandleAccess::session(*core);
   }
   /// A session on all of a file of words.

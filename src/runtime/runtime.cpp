@@ -161,15 +161,15 @@ Result<Way> choose_way(const std::shared_ptr<storage::File>& buffered,
   Way way{.file = buffered, .access = Access::kBuffered, .reason = {}};
   if (!wanted) {
     const storage::AccessFacts facts = storage::access_facts(*buffered, extent);
-    const storage::AccessDecision decision = storage::choose_access(facts);
+    storage::AccessDecision decision = storage::choose_access(facts);
     way.cached = facts.cached_fraction.value_or(0) >= kCachedFractionMin;
-    way.reason = decision.reason;
-    if (decision.access == storage::Access::kDirect) way.access = Access::kDirect;
+    way.access = decision.access;
+    way.reason = std::move(decision.reason);
   } else {
     way.access = *wanted;
   }
   if (way.access == Access::kBuffered) return way;
-  auto direct = storage::reopen(*buffered, {.access = storage::Access::kDirect});
+  auto direct = storage::reopen(*buffered, {.access = Access::kDirect});
   if (!direct) return tl::unexpected<Error>(direct.error());
   way.file = std::move(*direct);
   return way;

@@ -309,7 +309,7 @@ INSTANTIATE_TEST_SUITE_P(Accesses,
                          EndOfRuntime,
                          ::testing::Values(Access::kBuffered, Access::kDirect),
                          [](const ::testing::TestParamInfo<Access>& tested) {
-                           return tested.param == Access::kDirect ? "direct" : "buffered";
+                           return std::string(name_of(tested.param));
                          });
 
 }  // namespace

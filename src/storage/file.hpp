@@ -4,6 +4,7 @@
 // here; many transfers at once go through Engine, which takes the same File.
 #pragma once
 
+#include <forebay/access.hpp>
 #include <forebay/error.hpp>
 #include <forebay/range.hpp>
 
@@ -20,11 +21,6 @@ namespace forebay::storage {
 /// Linux moves at most this many bytes in one call, whatever it is asked for; longer transfers are
 /// cut up.
 inline constexpr std::size_t kTransferBytesMax = 0x7ffff000;
-
-enum class Access : std::uint8_t {
-  kBuffered,  ///< through the page cache
-  kDirect,    ///< O_DIRECT: past it, for aligned transfers only
-};
 
 enum class Intent : std::uint8_t {
   kRead,    ///< opens what exists, read only
@@ -49,7 +45,6 @@ enum class FileSystem : std::uint8_t {
 
 /// "ext", "xfs", ..., as printed and as written to JSON.
 std::string_view name_of(FileSystem kind) noexcept;
-std::string_view name_of(Access access) noexcept;
 
 /// An open file. All calls may come from several threads at once; what overlapping writes leave
 /// behind is undefined. Offsets count from the start of the file. Closing (the destructor) waits

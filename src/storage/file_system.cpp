@@ -61,10 +61,6 @@ std::string_view name_of(FileSystem kind) noexcept {
   return "unknown";
 }
 
-std::string_view name_of(Access access) noexcept {
-  return access == Access::kDirect ? "direct" : "buffered";
-}
-
 FileSystem file_system_of(int descriptor) noexcept {
   struct statfs found{};
   if (::fstatfs(descriptor, &found) != 0) return FileSystem::kOther;

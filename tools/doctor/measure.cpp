@@ -249,7 +249,7 @@ class Session {
   }
 
   Status direct(const std::string& path) {
-    auto file = storage::open_file(path, {.access = storage::Access::kDirect});
+    auto file = storage::open_file(path, {.access = Access::kDirect});
     if (!file) return skip_or_fail(file.error());
     // Pages of the file in the cache make direct reads slower, and are no part of what is measured.
     if (const Status dropped = probe::drop_cached(path); !dropped) {
