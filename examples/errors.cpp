@@ -45,7 +45,7 @@ int main() {
   forebay::ReadPlan plan;
   plan.budget_bytes = 1_KiB;
   plan.splinter_bytes = 64_KiB;
-  show(file->read_session({0, forebay::all}, plan), ErrorClass::kInvalidArgument);
+  show(file->read_session({}, plan), ErrorClass::kInvalidArgument);
 
   plan = {};
   plan.eager_bytes = 0;  // read nothing before it is asked for, so that what follows is certain

@@ -56,7 +56,7 @@ class ForebaySource final : public ByteSource {
         std::clamp(budget_bytes_ / kLookShare, kLookSplinterBytes, kLookBudgetBytes);
     plan.eager_bytes = 0;
     plan.retirement = Retirement::kCache;
-    const Result<Session> session = file_->read_session({0, all}, plan);
+    const Result<Session> session = file_->read_session({}, plan);
     if (!session) return tl::unexpected<Error>(session.error());
     const Result<ByteCount> read = session->read(ranges, into).wait();
     if (!read) return tl::unexpected<Error>(read.error());

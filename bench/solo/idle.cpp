@@ -30,8 +30,8 @@ Status bench_idle(Context& context) {
   if (!file) return tl::unexpected<Error>(file.error());
   // One session of each kind, read ahead as far as they go, with something left to do when somebody
   // takes data.
-  auto buffered = file->read_session({0, all}, {.access = Access::kBuffered});
-  auto direct = file->read_session({0, all}, {.access = Access::kDirect});
+  auto buffered = file->read_session({}, {.access = Access::kBuffered});
+  auto direct = file->read_session({}, {.access = Access::kDirect});
   if (!buffered) return tl::unexpected<Error>(buffered.error());
   if (!direct) return tl::unexpected<Error>(direct.error());
   const auto pause = std::chrono::milliseconds(context.choose(2000, 500));

@@ -14,7 +14,7 @@ namespace forebay {
 /// A number of bytes.
 using ByteCount = std::uint64_t;
 
-/// "To the end of the file" as the size of a ByteRange.
+/// "To the end of the file" as the size of an Extent or a ByteRange.
 inline constexpr std::uint64_t all = UINT64_MAX;
 
 inline namespace literals {
@@ -22,6 +22,15 @@ constexpr std::uint64_t operator""_KiB(unsigned long long value) { return value 
 constexpr std::uint64_t operator""_MiB(unsigned long long value) { return value << 20U; }
 constexpr std::uint64_t operator""_GiB(unsigned long long value) { return value << 30U; }
 }  // namespace literals
+
+/// The part of a file that a session reads. What is left out means all there is: {} is the whole
+/// file, {.offset = 32} all but its first 32 bytes. Nothing is read only if the size is given as 0.
+struct Extent {
+  std::uint64_t offset = 0;
+  std::uint64_t size = all;
+
+  friend constexpr bool operator==(const Extent&, const Extent&) noexcept = default;
+};
 
 /// A half-open range of bytes of a file: [offset, offset + size). Offsets count from the start of
 /// the file.
@@ -34,6 +43,8 @@ struct ByteRange {
     return size > UINT64_MAX - offset ? UINT64_MAX : offset + size;
   }
   constexpr bool empty() const noexcept { return size == 0; }
+  /// A range that was worked out says what a session reads as well; an empty one stays empty.
+  constexpr operator Extent() const noexcept { return {offset, size}; }
   /// True if every byte of `inner` lies in this range; an empty range lies in every range that
   /// touches its offset.
   constexpr bool contains(const ByteRange& inner) const noexcept {

@@ -8,6 +8,7 @@
 #include <forebay/executor.hpp>
 #include <forebay/log.hpp>
 #include <forebay/plan.hpp>
+#include <forebay/range.hpp>
 #include <forebay/session.hpp>
 
 #include <cstdint>
@@ -54,11 +55,12 @@ class File {
   /// The size in bytes when the file was opened.
   std::uint64_t size() const noexcept;
 
-  /// Declares that `extent` will be read: agents start on it. Any number of sessions may be open on
-  /// one file. `extent.size == all` reaches to the end of the file. Fails with kOutOfRange if the
-  /// extent passes the end of the file (sizes are in the text), kInvalidArgument for a plan that
-  /// cannot work, kLimit if the Runtime's memory budget is used up by other sessions.
-  Result<Session> read_session(ByteRange extent = {0, all}, const ReadPlan& plan = {}) const;
+  /// Declares that `extent` will be read, by default the whole file: agents start on it. Any number
+  /// of sessions may be open on one file. `extent.size == all`, which is its default, reaches to
+  /// the end of the file. Fails with kOutOfRange if the extent passes the end of the file (sizes
+  /// are in the text), kInvalidArgument for a plan that cannot work, kLimit if the Runtime's memory
+  /// budget is used up by other sessions.
+  Result<Session> read_session(Extent extent = {}, const ReadPlan& plan = {}) const;
 
  private:
   friend class Runtime;

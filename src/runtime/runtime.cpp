@@ -130,12 +130,11 @@ std::uint64_t File::size() const noexcept { return opened_->size_bytes; }
 
 namespace {
 
-Result<ByteRange> check_extent(const std::string& path,
-                               std::uint64_t size_bytes,
-                               ByteRange extent) {
+Result<ByteRange> check_extent(const std::string& path, std::uint64_t size_bytes, Extent extent) {
   const bool to_the_end = extent.size == all;
   if (to_the_end && extent.offset <= size_bytes) extent.size = size_bytes - extent.offset;
-  if (ByteRange{0, size_bytes}.contains(extent)) return extent;
+  const ByteRange range{extent.offset, extent.size};
+  if (ByteRange{0, size_bytes}.contains(range)) return range;
   return failure({.kind = ErrorClass::kOutOfRange,
                   .operation = "open a read session",
                   .path = path,
@@ -177,7 +176,7 @@ Result<Way> choose_way(const std::shared_ptr<storage::File>& buffered,
 
 }  // namespace
 
-Result<Session> File::read_session(ByteRange extent, const ReadPlan& plan) const {
+Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
   auto checked = check_extent(path(), size(), extent);
   if (!checked) return tl::unexpected<Error>(checked.error());
   auto way = choose_way(opened_->buffered, *checked, plan.access);

@@ -131,6 +131,24 @@ TEST_F(RuntimeTest, a_session_past_the_end_is_refused_with_the_sizes) {
   EXPECT_EQ(file->read_session({10, all})->extent(), (ByteRange{10, kFileBytes - 10}));
 }
 
+// `{}` and a forgotten size were an empty session once, and nobody said so.
+TEST_F(RuntimeTest, what_an_extent_leaves_out_is_the_rest_of_the_file) {
+  Runtime runtime;
+  const auto file = runtime.open(path);
+  ASSERT_TRUE(file);
+  constexpr ByteRange kWhole{0, kFileBytes};
+  EXPECT_EQ(file->read_session()->extent(), kWhole);
+  EXPECT_EQ(file->read_session({})->extent(), kWhole);
+  EXPECT_EQ(file->read_session({}, {.splinter_bytes = 4_KiB})->extent(), kWhole);
+  EXPECT_EQ(file->read_session(Extent{})->extent(), kWhole);
+  EXPECT_EQ(file->read_session({.size = 5})->extent(), (ByteRange{0, 5}));
+  constexpr ByteRange kRest{32, kFileBytes - 32};
+  EXPECT_EQ(file->read_session({.offset = 32})->extent(), kRest);
+  EXPECT_EQ(file->read_session({.offset = 32, .size = all})->extent(), kRest);
+  EXPECT_EQ(file->read_session({.offset = 32, .size = 0})->extent(), (ByteRange{32, 0}));
+  EXPECT_EQ(file->read_session(ByteRange{32, 0})->extent(), (ByteRange{32, 0}));
+}
+
 TEST_F(RuntimeTest, plans_that_cannot_work_are_refused_by_name) {
   Runtime runtime;
   const auto file = runtime.open(path);
