@@ -64,6 +64,9 @@ class [[nodiscard]] Error {
   std::string message() const;
 
  private:
+  friend Error located(const Error& error,
+                       const std::string& path,
+                       std::optional<std::uint64_t> offset_bytes);
   std::shared_ptr<const ErrorDetails> details_;
 };
 
@@ -82,5 +85,11 @@ inline tl::unexpected<Error> failure(ErrorDetails details) {
 /// A system call failed: the class is derived from `error_number` (ENOENT is kNotFound, ENOSPC is
 /// kNoSpace, ...).
 Error system_error(ErrorDetails details, int error_number);
+
+/// The same failure, told by somebody who knows the file: path and offset are filled in where
+/// `error` has none.
+Error located(const Error& error,
+              const std::string& path,
+              std::optional<std::uint64_t> offset_bytes = std::nullopt);
 
 }  // namespace forebay

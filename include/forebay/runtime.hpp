@@ -65,6 +65,7 @@ class File {
  private:
   friend class Runtime;
   struct Opened;
+  Result<Session> open_session(ByteRange extent, const ReadPlan& plan) const;
   File(std::shared_ptr<RuntimeCore> runtime, std::shared_ptr<const Opened> opened);
   std::shared_ptr<RuntimeCore> runtime_;
   std::shared_ptr<const Opened> opened_;

@@ -112,4 +112,13 @@ Error system_error(ErrorDetails details, int error_number) {
   return Error(std::move(details));
 }
 
+Error located(const Error& error,
+              const std::string& path,
+              std::optional<std::uint64_t> offset_bytes) {
+  ErrorDetails details = *error.details_;
+  if (details.path.empty()) details.path = path;
+  if (!details.offset_bytes) details.offset_bytes = offset_bytes;
+  return Error(std::move(details));
+}
+
 }  // namespace forebay

@@ -81,6 +81,16 @@ TEST(Error, class_names_are_distinct) {
   EXPECT_EQ(name_of(ErrorClass::kShortFile), "short-file");
 }
 
+TEST(Error, located_fills_in_what_is_not_known) {
+  const Error bare({.kind = ErrorClass::kLimit, .operation = "plan", .cause = "too much"});
+  const Error told = located(bare, "data", 7);
+  EXPECT_EQ(told.message(), "plan data at offset 7: too much");
+  EXPECT_EQ(told.kind(), ErrorClass::kLimit);
+  EXPECT_EQ(bare.message(), "plan: too much");
+  EXPECT_EQ(located(told, "other", 9).message(), told.message());
+  EXPECT_EQ(located(bare, "data").message(), "plan data: too much");
+}
+
 TEST(Error, failure_makes_a_result_without_a_value) {
   const Result<int> result = failure({.kind = ErrorClass::kLimit, .operation = "read"});
   ASSERT_FALSE(result);

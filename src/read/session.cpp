@@ -105,7 +105,7 @@ Future<ByteCount> Session::read(std::span<const ByteRange> ranges,
 Future<ByteCount> Session::read(const Subarray& block, std::span<std::byte> into) const {
   const std::uint64_t array_offset = block.array_offset.value_or(extent().offset);
   auto cursor = ExtentCursor::of_block(block, array_offset);
-  if (!cursor) return cursor.error();
+  if (!cursor) return located(cursor.error(), core_->path(), array_offset);
   return gather(core_, *cursor, into);
 }
 

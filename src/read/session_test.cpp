@@ -279,6 +279,14 @@ TEST_F(SessionTest, zero_bytes_are_always_there) {
   EXPECT_EQ(session.report().bytes_read, 0U);
 }
 
+TEST_F(SessionTest, a_block_that_means_nothing_is_refused_with_file_and_place) {
+  const Session session = rig.open(word_file(2 * kUnit), {100, kUnit}, SmallPlan{});
+  const auto got = result_of(session.read(Subarray{.shape = {3}, .start = {3}, .count = {1}}, {}));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().path(), session.path());
+  EXPECT_EQ(got.error().offset_bytes(), 100U);
+}
+
 TEST_F(SessionTest, a_request_that_leaves_the_session_is_refused_and_touches_nothing) {
   const ByteRange extent{100, kUnit};
   const Session session = rig.open(word_file(2 * kUnit), extent, SmallPlan{});

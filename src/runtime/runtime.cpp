@@ -177,11 +177,18 @@ Result<Way> choose_way(const std::shared_ptr<storage::File>& buffered,
 }  // namespace
 
 Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
-  auto checked = check_extent(path(), size(), extent);
+  const auto checked = check_extent(path(), size(), extent);
   if (!checked) return tl::unexpected<Error>(checked.error());
-  auto way = choose_way(opened_->buffered, *checked, plan.access);
+  // Plans, agents and windows know nothing of files: what they refuse gets its place here.
+  return open_session(*checked, plan).map_error([&](const Error& error) {
+    return located(error, path(), checked->offset);
+  });
+}
+
+Result<Session> File::open_session(ByteRange extent, const ReadPlan& plan) const {
+  auto way = choose_way(opened_->buffered, extent, plan.access);
   if (!way) return tl::unexpected<Error>(way.error());
-  auto complete = plan_read({.extent = *checked,
+  auto complete = plan_read({.extent = extent,
                              .access = way->access,
                              .access_reason = way->reason,
                              .alignment_bytes = way->file->alignment_bytes(),
@@ -191,7 +198,7 @@ Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
   auto agent = runtime_->agent_for(*complete->access);
   if (!agent) return tl::unexpected<Error>(agent.error());
   auto core = read::SessionCore::open({.file = std::move(way->file),
-                                       .extent = *checked,
+                                       .extent = extent,
                                        .plan = std::move(*complete),
                                        .windows = runtime_->windows(),
                                        .agent = *agent,

@@ -157,6 +157,8 @@ TEST_F(RuntimeTest, plans_that_cannot_work_are_refused_by_name) {
   const auto small_budget = refusal({.splinter_bytes = 64_KiB, .budget_bytes = 64_KiB - 1});
   EXPECT_EQ(error_class(small_budget), ErrorClass::kInvalidArgument);
   EXPECT_TRUE(mentions(small_budget.error(), "budget_bytes"));
+  EXPECT_EQ(small_budget.error().path(), path);
+  EXPECT_EQ(small_budget.error().offset_bytes(), 0U);
   for (const std::uint64_t splinter : {std::uint64_t{1}, 2_KiB, 5000_KiB, 1_GiB}) {
     const auto session = refusal({.splinter_bytes = splinter});
     EXPECT_EQ(error_class(session), ErrorClass::kInvalidArgument) << splinter;
@@ -208,6 +210,7 @@ TEST_F(RuntimeTest, memory_that_is_used_up_is_a_limit_and_comes_back) {
   const auto refused = file->read_session({0, all}, plan);
   ASSERT_EQ(error_class(refused), ErrorClass::kLimit);
   EXPECT_TRUE(mentions(refused.error(), "budget")) << refused.error().message();
+  EXPECT_EQ(refused.error().path(), path);
   EXPECT_TRUE(reads_words(sessions.back(), {0, kFileBytes}));
   sessions.erase(sessions.begin());
   EXPECT_TRUE(eventually([&] { return file->read_session({0, all}, plan).has_value(); }));
