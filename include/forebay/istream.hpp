@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <ios>
 #include <istream>
 #include <memory>
@@ -27,6 +28,14 @@ class SessionBuffer final : public std::streambuf {
 
   /// Why the stream went bad; empty while it has not.
   const std::optional<Error>& error() const noexcept { return error_; }
+
+  /// Copies `count` bytes if all of them lie in the get area. Neither asks nor waits.
+  bool take(char* into, std::streamsize count) noexcept {
+    if (count < 0 || count > egptr() - gptr()) return false;
+    std::memcpy(into, gptr(), static_cast<std::size_t>(count));
+    setg(eback(), gptr() + count, egptr());
+    return true;
+  }
 
  protected:
   int_type underflow() override;
@@ -61,9 +70,30 @@ class istream : public std::istream {
   /// Only `range` of the session; positions count from its start.
   istream(Session session, ByteRange range);
 
+  /// As std::istream::read, whose work it does without a function call where the bytes lie at hand;
+  /// callers that know this type get that by itself. Calls through a std::istream& mix freely.
+  istream& read(char* into, std::streamsize count) {
+    if (!take_at_hand(into, count)) [[unlikely]]
+      std::istream::read(into, count);
+    return *this;
+  }
+
   const std::optional<Error>& error() const noexcept { return buffer_.error(); }
 
  private:
+  /// What std::istream's sentry would look at comes first: the state, the buffer, the tied stream.
+  bool take_at_hand(char* into, std::streamsize count) {
+#ifdef __GLIBCXX__
+    if (!good() || rdbuf() != &buffer_ || tie() != nullptr) return false;
+    if (!buffer_.take(into, count)) return false;
+    _M_gcount = count;  // libstdc++ lets derived streams count; others go the long way
+    return true;
+#else
+    static_cast<void>(into), static_cast<void>(count);
+    return false;
+#endif
+  }
+
   SessionBuffer buffer_;
 };
 

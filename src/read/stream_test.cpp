@@ -90,7 +90,7 @@ TEST_F(StreamTest, random_calls_do_what_a_string_stream_does) {
   for (int round = 0; round < 3000; ++round) {
     const auto size = static_cast<std::streamsize>(random.below(random.chance(9) ? 3 * kUnit : 90));
     const auto target = static_cast<std::streamoff>(random.below(extent.size + 1));
-    switch (random.below(8)) {
+    switch (random.below(9)) {
       case 0:
         in.seekg(target);
         expected.seekg(target);
@@ -113,6 +113,11 @@ TEST_F(StreamTest, random_calls_do_what_a_string_stream_does) {
         in.ignore(size);
         expected.ignore(size);
         break;
+      case 6:  // by the type of its base, which knows nothing of the shorter way
+        static_cast<std::istream&>(in).read(got.data(), size);
+        expected.read(wanted.data(), size);
+        ASSERT_EQ(got, wanted) << "round " << round;
+        break;
       default:
         in.read(got.data(), size);
         expected.read(wanted.data(), size);
@@ -125,6 +130,21 @@ TEST_F(StreamTest, random_calls_do_what_a_string_stream_does) {
     in.clear();
     expected.clear();
   }
+}
+
+TEST_F(StreamTest, a_read_flushes_the_tied_stream) {
+  struct CountingBuffer : std::stringbuf {
+    int sync() override { return ++flushes, 0; }
+    int flushes = 0;
+  };
+  istream in(rig.open_words(kUnit, SmallPlan{}));
+  CountingBuffer buffer;
+  std::ostream prompt(&buffer);
+  in.tie(&prompt);
+  std::array<char, 8> into{};
+  in.read(into.data(), into.size());
+  in.read(into.data(), into.size());
+  EXPECT_EQ(buffer.flushes, 2);
 }
 
 TEST_F(StreamTest, the_end_can_be_left_again) {
