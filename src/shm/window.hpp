@@ -31,7 +31,8 @@ class Window {
   /// Maps the first `size_bytes` of the window twice in a row, adding memory if it has less, and
   /// returns where: byte i and byte i + size_bytes of the result are the same byte. `size_bytes` is
   /// a multiple of the page size. Earlier results stay mapped, and show the same memory. The memory
-  /// is prefaulted. Fails with kLimit or kNoSpace.
+  /// is prefaulted, with huge pages where the size has room for them and the kernel has them. Fails
+  /// with kLimit or kNoSpace.
   Result<std::byte*> map(std::uint64_t size_bytes);
 
   /// Memory held now: the largest size mapped so far.
@@ -44,7 +45,8 @@ class Window {
   };
 
   void swap(Window& other) noexcept;
-  Status reserve(std::uint64_t size_bytes);
+  Status reserve(std::byte* base, std::uint64_t size_bytes);
+  void take_huge_pages(std::byte* base, std::uint64_t size_bytes);
 
   int descriptor_ = -1;
   std::uint64_t size_bytes_ = 0;

@@ -35,6 +35,27 @@ TEST(Window, growing_keeps_bytes_and_old_addresses) {
   EXPECT_EQ(window->size_bytes(), 8 * page_bytes());
 }
 
+// Room for huge pages, and a rest that is none.
+TEST(Window, large_sizes_that_are_no_multiple_of_a_huge_page) {
+  const std::uint64_t first = (5ULL << 20U) + page_bytes();
+  const std::uint64_t second = 2 * first;
+  auto window = Window::create();
+  ASSERT_TRUE(window);
+  auto small = window->map(first);
+  ASSERT_TRUE(small) << small.error().message();
+  for (std::uint64_t at = 0; at < first; at += page_bytes())
+    (*small)[at] = static_cast<std::byte>(at / page_bytes());
+  auto large = window->map(second);
+  ASSERT_TRUE(large) << large.error().message();
+  for (std::uint64_t at = 0; at < second; at += page_bytes()) {
+    const std::byte expected =
+        at < first ? static_cast<std::byte>(at / page_bytes()) : std::byte{0};
+    ASSERT_EQ((*large)[at], expected) << at;
+    ASSERT_EQ((*large)[at + second], expected) << at;
+  }
+  EXPECT_EQ(window->size_bytes(), second);
+}
+
 TEST(Window, mapping_a_known_size_again_gives_the_same_place) {
   auto window = Window::create();
   ASSERT_TRUE(window);
