@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "read/copy_agent.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace forebay::read {
@@ -79,6 +80,16 @@ void CopyAgent::run() {
 }
 
 void CopyAgent::work_on(const std::shared_ptr<SessionCore>& session) {
+  {
+    const std::lock_guard lock(mutex_);
+    at_work_.push_back(session);
+  }
+  read_on(session);
+  const std::lock_guard lock(mutex_);
+  at_work_.erase(std::find(at_work_.begin(), at_work_.end(), session));
+}
+
+void CopyAgent::read_on(const std::shared_ptr<SessionCore>& session) {
   if (session->cached() && session->helped_since(now() - kFirstChance)) {
     serve(session);
     return;
@@ -96,12 +107,22 @@ void CopyAgent::work_on(const std::shared_ptr<SessionCore>& session) {
   later_.add(session, *retry_at);
 }
 
+/// One that waits for its time, or that a thread of ours is busy with already: a helper takes turns
+/// with it, and the thread leaves when it sees that.
+std::shared_ptr<SessionCore> CopyAgent::find_copying() const {
+  const auto copies = [](const auto& session) { return session->cached(); };
+  if (auto session = later_.any([](const SessionCore& one) { return one.cached(); }))
+    return session;
+  const auto found = std::find_if(at_work_.begin(), at_work_.end(), copies);
+  return found == at_work_.end() ? nullptr : *found;
+}
+
 bool CopyAgent::help() {
   std::shared_ptr<SessionCore> session;
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return false;
-    session = later_.any([](const SessionCore& one) { return one.cached(); });
+    session = find_copying();
   }
   if (!session || !copy_once(session)) return false;
   session->note_help();

@@ -46,12 +46,15 @@ class CopyAgent final : public Agent {
   std::shared_ptr<SessionCore> next_session();
   void requeue_due();
   void work_on(const std::shared_ptr<SessionCore>& session);
+  void read_on(const std::shared_ptr<SessionCore>& session);
+  std::shared_ptr<SessionCore> find_copying() const;
   static bool copy_once(const std::shared_ptr<SessionCore>& session);
 
   std::mutex mutex_;  // guards what follows, up to stopping_
   std::condition_variable announced_;
   std::deque<std::shared_ptr<SessionCore>> inbox_;
   Retries later_;  // sessions to look at when their time has come; announced, too
+  std::vector<std::shared_ptr<SessionCore>> at_work_;  // those that a thread of ours is reading for
   unsigned idle_count_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;

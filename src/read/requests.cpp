@@ -162,7 +162,7 @@ bool ViewRequest::advance() {
       wait_.progressed();
       continue;
     }
-    ask_all();
+    ask_for_rest();
     const auto presence = wait_.ask(next_, part(next_), Precision::kWhole);
     if (!presence) return settle(presence.error());
     if (*presence == Presence::kComing) return false;
@@ -177,9 +177,10 @@ bool ViewRequest::advance() {
   return settle(wait_.copy()->error());
 }
 
-void ViewRequest::ask_all() {
+/// The first one is asked for by advance(), which wants to know what came of it.
+void ViewRequest::ask_for_rest() {
   if (std::exchange(asked_, true)) return;
-  for (SplinterIndex splinter = next_; splinter <= last_; ++splinter) {
+  for (SplinterIndex splinter = next_ + 1; splinter <= last_; ++splinter) {
     wait_.core().hint(splinter, part(splinter), Urgency::kAsked, Precision::kWhole);
   }
 }

@@ -95,7 +95,7 @@ class ViewRequest final : public detail::PendingResult<View> {
 
  private:
   void unpin_all() noexcept;
-  void ask_all();
+  void ask_for_rest();
   bool settle(std::optional<Error> error);
   ValidBytes part(SplinterIndex splinter) const {
     return wait_.core().geometry().part_of(range_, splinter);
