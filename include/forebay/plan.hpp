@@ -51,6 +51,7 @@ struct ReadFacts {
   std::string access_reason = {};     ///< why
   std::uint64_t alignment_bytes = 1;  ///< that direct access asks of offsets, lengths and addresses
   std::uint64_t available_bytes = 0;  ///< memory that the Runtime can still give
+  std::uint64_t total_bytes = 0;      ///< and what it had to begin with; 0: the same
 };
 
 /// Completes `wanted`: chooses what it leaves open and checks what it gives. Pure.

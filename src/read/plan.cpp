@@ -25,6 +25,11 @@ constexpr std::uint64_t kBufferedWindowBytes = 1_MiB;
 constexpr std::uint64_t kDirectWindowBytes = 16_MiB;
 // Half of the window is for what was asked for.
 constexpr std::uint64_t kEagerShare = 2;
+// What reads a device ahead with full depth; a smaller window leaves it idle now and then.
+constexpr std::uint64_t kBusyWindowBytes = kEagerShare * kDirectDepth * kSplinterBytes;
+// Of what the Runtime has in all, 1 / this is kept for windows of a few splinters, so that sessions
+// can still be opened after some have taken as much as they like.
+constexpr std::uint64_t kReserveShare = 2;
 // So that the residency table stays below 24 MiB whatever the size of the file.
 constexpr std::uint64_t kSplintersMax = 1ULL << 20U;
 // What is given by hand may go further, but not beyond what memory has room for and SplinterIndex
@@ -76,6 +81,21 @@ Status check_splinter(const ReadPlan& plan, const ReadFacts& facts) {
   return {};
 }
 
+/// What the session likes, as long as that leaves the reserve alone and half of the rest for the
+/// next one; else what keeps a device busy; else a few splinters.
+std::uint64_t choose_window(ReadPlan& plan, const ReadFacts& facts) {
+  const std::uint64_t smallest = kSplintersMin * plan.splinter_bytes;
+  const std::uint64_t liked = std::max(
+      smallest, plan.access == Access::kDirect ? kDirectWindowBytes : kBufferedWindowBytes);
+  const std::uint64_t reserve = std::max(facts.total_bytes, facts.available_bytes) / kReserveShare;
+  const std::uint64_t spare = facts.available_bytes - std::min(facts.available_bytes, reserve);
+  const std::uint64_t fair = std::max({spare / 2, std::min(spare, kBusyWindowBytes), smallest});
+  if (fair >= liked) return liked;
+  plan.reason += "; a small window, as " + std::to_string(facts.available_bytes) +
+                 " bytes are left of the Runtime's budget";
+  return fair;
+}
+
 Status choose_memory(ReadPlan& plan, const ReadFacts& facts, const ReadPlan& wanted) {
   const std::uint64_t splinter = plan.splinter_bytes;
   if (wanted.budget_bytes != 0 && wanted.budget_bytes < splinter) {
@@ -92,11 +112,9 @@ Status choose_memory(ReadPlan& plan, const ReadFacts& facts, const ReadPlan& wan
                         "; close other sessions or raise RuntimeOptions::budget_bytes");
   }
   const std::uint64_t needed = std::max(splinter, round_up(facts.extent.size, splinter) + splinter);
-  const std::uint64_t window =
-      plan.access == Access::kDirect ? kDirectWindowBytes : kBufferedWindowBytes;
   plan.budget_bytes =
       std::min({plan.budget_bytes, facts.available_bytes, needed}) / splinter * splinter;
-  if (plan.window_bytes == 0) plan.window_bytes = std::max(window, kSplintersMin * splinter);
+  if (plan.window_bytes == 0) plan.window_bytes = choose_window(plan, facts);
   plan.window_bytes =
       std::clamp(plan.window_bytes / splinter * splinter, splinter, plan.budget_bytes);
   return {};

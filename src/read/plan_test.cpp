@@ -77,6 +77,45 @@ TEST(ReadPlan, budget_in_use_is_a_limit) {
   EXPECT_EQ(plan.error().kind(), ErrorClass::kLimit);
 }
 
+// The fifth session on a cold file was refused: four had taken 16 MiB each.
+TEST(ReadPlan, many_sessions_on_large_files_share_a_budget) {
+  constexpr int kSessions = 35;
+  for (const Access access : {Access::kDirect, Access::kBuffered}) {
+    ReadFacts about = facts(4_GiB, access);
+    about.total_bytes = about.available_bytes;
+    for (int opened = 0; opened < kSessions; ++opened) {
+      const auto plan = plan_read(about);
+      ASSERT_TRUE(plan) << opened << ": " << plan.error().message();
+      EXPECT_EQ(plan->splinter_bytes, 256_KiB);
+      EXPECT_GE(plan->window_bytes, 4 * plan->splinter_bytes);
+      about.available_bytes -= plan->window_bytes;
+    }
+  }
+}
+
+TEST(ReadPlan, windows_shrink_in_steps_and_say_so) {
+  ReadFacts about = facts(4_GiB, Access::kDirect);
+  about.total_bytes = 64_MiB;
+  const auto window = [&](std::uint64_t available) {
+    about.available_bytes = available;
+    return plan_read(about)->window_bytes;
+  };
+  EXPECT_EQ(window(64_MiB), 16_MiB);
+  EXPECT_EQ(plan_read(about)->reason, "test");
+  EXPECT_EQ(window(48_MiB), 8_MiB);
+  EXPECT_EQ(window(40_MiB), 8_MiB);
+  EXPECT_EQ(window(32_MiB), 1_MiB);
+  EXPECT_EQ(window(1_MiB), 1_MiB);
+  EXPECT_EQ(window(512_KiB), 512_KiB);
+  EXPECT_NE(plan_read(about)->reason.find("524288"), std::string::npos);
+}
+
+TEST(ReadPlan, a_window_given_by_hand_is_not_made_smaller_while_it_fits) {
+  ReadFacts about = facts(4_GiB, Access::kDirect);
+  about.total_bytes = 1_GiB;
+  EXPECT_EQ(plan_read(about, {.window_bytes = 64_MiB})->window_bytes, 64_MiB);
+}
+
 TEST(ReadPlan, splinter_must_be_a_power_of_two_in_range) {
   for (const std::uint64_t bad : {1000ULL, 2048ULL, 3ULL << 20U, 1ULL << 30U}) {
     const auto plan = plan_read(facts(1_GiB, Access::kBuffered), {.splinter_bytes = bad});
@@ -96,6 +135,7 @@ TEST(ReadPlan, whatever_is_wished_for_the_plan_holds_together) {
     about.access = random() % 2 == 0 ? Access::kBuffered : Access::kDirect;
     about.alignment_bytes = pick({1, 512, 4096, 65536});
     about.available_bytes = pick({0, 5000, 300'000, 64_MiB, 4_GiB});
+    about.total_bytes = pick({0, 300'000, 64_MiB, 4_GiB});
     ReadPlan wish;
     wish.splinter_bytes = pick({0, 0, 4096, 65536, 1_MiB, 12345});
     wish.budget_bytes = pick({0, 0, 1, 70'000, 8_MiB});

@@ -287,7 +287,8 @@ class Rig {
                                  .access = file->access(),
                                  .access_reason = {},
                                  .alignment_bytes = file->alignment_bytes(),
-                                 .available_bytes = windows_->available_bytes()},
+                                 .available_bytes = windows_->available_bytes(),
+                                 .total_bytes = windows_->budget_bytes()},
                                 wanted);
     EXPECT_TRUE(plan) << plan.error().message();
     auto core = SessionCore::open({.file = std::move(file),

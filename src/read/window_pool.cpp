@@ -12,6 +12,8 @@ namespace {
 /// An idle window is taken for a session that begins with at least this part of it: a session that
 /// needs little must not sit on memory that another one could use.
 constexpr std::uint64_t kOversizeMax = 4;
+/// And not at all when less than 1 / this of the budget would be left: plans get small then.
+constexpr std::uint64_t kReserveShare = 2;
 
 }  // namespace
 
@@ -51,7 +53,7 @@ Result<WindowPool::Lease> WindowPool::lease(std::uint64_t size_bytes) {
   {
     const std::lock_guard lock(mutex_);
     const auto fits = std::find_if(idle_.begin(), idle_.end(), [&](const shm::Window& window) {
-      return window.size_bytes() >= size_bytes && window.size_bytes() <= kOversizeMax * size_bytes;
+      return suits(window, size_bytes);
     });
     if (fits != idle_.end()) {
       shm::Window window = std::move(*fits);
@@ -64,6 +66,14 @@ Result<WindowPool::Lease> WindowPool::lease(std::uint64_t size_bytes) {
   auto window = shm::Window::create();
   if (!window) return tl::unexpected<Error>(window.error());
   return Lease(shared_from_this(), std::move(*window));
+}
+
+bool WindowPool::suits(const shm::Window& window, std::uint64_t size_bytes) const noexcept {
+  const std::uint64_t held = window.size_bytes();
+  if (held <= size_bytes) return held == size_bytes;
+  const std::uint64_t left =
+      budget_bytes_ - leased_bytes_ - held;  // idle windows fit beside leases
+  return held <= kOversizeMax * size_bytes && left >= budget_bytes_ / kReserveShare;
 }
 
 std::uint64_t WindowPool::available_bytes() const {

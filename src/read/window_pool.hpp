@@ -41,7 +41,7 @@ class WindowPool : public std::enable_shared_from_this<WindowPool> {
   explicit WindowPool(std::uint64_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
   /// A window that will be mapped with `size_bytes` first: one that is about that size and has its
-  /// pages, else an empty one.
+  /// pages, else an empty one. One that is larger is lent only while half of the budget is left.
   Result<Lease> lease(std::uint64_t size_bytes);
   /// What sessions can still get.
   std::uint64_t available_bytes() const;
@@ -49,6 +49,7 @@ class WindowPool : public std::enable_shared_from_this<WindowPool> {
 
  private:
   bool take(std::uint64_t bytes);
+  bool suits(const shm::Window& window, std::uint64_t size_bytes) const noexcept;
   void give_back(shm::Window window) noexcept;
   void drop_idle_until(std::uint64_t bytes_free);
 

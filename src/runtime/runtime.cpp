@@ -86,6 +86,9 @@ class RuntimeCore {
     return started;
   }
 
+  /// While it is held nobody else opens a session: what a plan counts on is there when it is taken.
+  std::unique_lock<std::mutex> take_turn() { return std::unique_lock(opening_); }
+
   /// So that stop() can close it.
   void enlist(const std::shared_ptr<read::SessionCore>& session) {
     const std::lock_guard lock(mutex_);
@@ -108,6 +111,7 @@ class RuntimeCore {
   const RuntimeOptions options_;
   EventLoop loop_;
   const std::shared_ptr<read::WindowPool> windows_;
+  std::mutex opening_;
   std::mutex mutex_;
   std::vector<std::weak_ptr<read::SessionCore>> sessions_;
   std::shared_ptr<read::Agent> direct_;
@@ -188,11 +192,13 @@ Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
 Result<Session> File::open_session(ByteRange extent, const ReadPlan& plan) const {
   auto way = choose_way(opened_->buffered, extent, plan.access);
   if (!way) return tl::unexpected<Error>(way.error());
+  const auto turn = runtime_->take_turn();
   auto complete = plan_read({.extent = extent,
                              .access = way->access,
                              .access_reason = way->reason,
                              .alignment_bytes = way->file->alignment_bytes(),
-                             .available_bytes = runtime_->windows()->available_bytes()},
+                             .available_bytes = runtime_->windows()->available_bytes(),
+                             .total_bytes = runtime_->windows()->budget_bytes()},
                             plan);
   if (!complete) return tl::unexpected<Error>(complete.error());
   auto agent = runtime_->agent_for(*complete->access);

@@ -3,7 +3,9 @@
 // and what is left when a Runtime ends.
 #include <forebay/runtime.hpp>
 
+#include <atomic>
 #include <filesystem>
+#include <latch>
 #include <optional>
 #include <string>
 #include <thread>
@@ -214,6 +216,36 @@ TEST_F(RuntimeTest, memory_that_is_used_up_is_a_limit_and_comes_back) {
   EXPECT_TRUE(reads_words(sessions.back(), {0, kFileBytes}));
   sessions.erase(sessions.begin());
   EXPECT_TRUE(eventually([&] { return file->read_session({0, all}, plan).has_value(); }));
+}
+
+// The fifth was refused once: four windows of 16 MiB were all there is.
+TEST_F(RuntimeTest, many_sessions_on_large_files_share_the_default_budget) {
+  constexpr int kSessions = 32;
+  const auto large = static_cast<off_t>(256_MiB);
+  ASSERT_EQ(::truncate(path.c_str(), large), 0);  // words, and then nothing
+  for (const Access access : {Access::kBuffered, Access::kDirect}) {
+    Runtime runtime;
+    const auto file = runtime.open(path);
+    ASSERT_TRUE(file);
+    std::vector<std::jthread> threads;
+    std::atomic<int> opened{0};
+    std::latch all_open(kSessions);
+    for (int i = 0; i < kSessions; ++i) {
+      threads.emplace_back([&] {
+        const auto session = file->read_session({}, {.access = access});
+        all_open.arrive_and_wait();
+        if (!session) {
+          EXPECT_EQ(error_class(session), ErrorClass::kUnsupported) << session.error().message();
+          return;
+        }
+        ++opened;
+        EXPECT_TRUE(reads_words(*session, {0, kFileBytes / 4}));
+      });
+    }
+    threads.clear();
+    EXPECT_TRUE(opened == 0 || opened == kSessions) << opened;
+    EXPECT_TRUE(opened > 0 || access == Access::kDirect);
+  }
 }
 
 TEST_F(RuntimeTest, many_files_and_sessions_share_a_small_budget) {
