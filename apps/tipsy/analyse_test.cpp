@@ -187,7 +187,7 @@ TEST_F(Analysis, document_tells_times_memory_and_session) {
   EXPECT_EQ(through.at("tasks"), 4);
   EXPECT_EQ(through.at("bytes"), 12800);
   const Json& times = through.at("times_s");
-  EXPECT_GT(times.at("computing").get<double>(), 0);
+  EXPECT_GT(times.at("computing_cpu").get<double>(), 0);
   EXPECT_GE(times.at("first_particle").get<double>(),
             times.at("open").get<double>() + times.at("sample").get<double>());
   EXPECT_GE(times.at("total").get<double>(), times.at("first_particle").get<double>());

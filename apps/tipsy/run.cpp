@@ -14,7 +14,7 @@ Json to_json(const RunTimes& times) {
           {"sample", times.sample_s},
           {"first_particle", times.first_particle_s},
           {"waiting", times.waiting_s},
-          {"computing", times.computing_s},
+          {"computing_cpu", times.computing_cpu_s},
           {"total", times.total_s}};
 }
 
@@ -51,8 +51,8 @@ void Run::account(const ComputeMeter& meter, double start_s) {
   times.total_s = watch_.elapsed_s();
   const bool computed = meter.first() != ComputeMeter::Clock::time_point{};
   times.first_particle_s = computed ? watch_.since_start_s(meter.first()) : times.total_s;
-  times.computing_s = meter.spent_s() / options_.threads;
-  times.waiting_s = std::max(0.0, times.total_s - start_s - times.computing_s);
+  times.computing_cpu_s = meter.spent_cpu_s() / options_.threads;
+  times.waiting_s = std::max(0.0, times.total_s - start_s - times.computing_cpu_s);
 }
 
 Json Run::describe() {

@@ -48,7 +48,7 @@ struct RunTimes {
   double sample_s = 0;
   double first_particle_s = 0;
   double waiting_s = 0;
-  double computing_s = 0;
+  double computing_cpu_s = 0;
   double total_s = 0;
 };
 Json to_json(const RunTimes& times);

@@ -6,8 +6,6 @@
 
 #include <forebay/error.hpp>
 
-#include <atomic>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,6 +13,7 @@
 #include <utility>
 
 #include "runner/task.hpp"
+#include "tipsy/compute_meter.hpp"
 #include "tipsy/layout.hpp"
 #include "tipsy/progress.hpp"
 #include "tipsy/record.hpp"
@@ -43,28 +42,6 @@ struct SurveyPlan {
   Layout layout;
   std::uint64_t tasks = 1;
   unsigned threads = 1;
-};
-
-/// When tasks computed and for how long. Thread-safe.
-class ComputeMeter {
- public:
-  using Clock = std::chrono::steady_clock;
-
-  void started(Clock::time_point now) {
-    if (!seen_.exchange(true)) first_ = now;
-  }
-  void ended(Clock::time_point start, Clock::time_point now) {
-    spent_ns_.fetch_add((now - start).count(), std::memory_order_relaxed);
-  }
-  /// Read these two after the survey. The first is the epoch if nothing was computed.
-  Clock::time_point first() const { return first_; }
-  double spent_s() const { return static_cast<double>(spent_ns_.load()) * 1e-9; }
-
- private:
-  static_assert(std::is_same_v<Clock::duration, std::chrono::nanoseconds>);
-  std::atomic<bool> seen_{false};
-  Clock::time_point first_;
-  std::atomic<std::int64_t> spent_ns_{0};
 };
 
 /// Adds partial results in the order of their index, whatever order they come in. Thread-safe. What
@@ -138,13 +115,13 @@ class Survey {
                RecordCutter& cutter,
                Part& part,
                Progress& progress) {
-    const auto start = ComputeMeter::Clock::now();
-    meter_.started(start);
     const std::uint64_t before = cutter.rest().count();
-    cutter.feed(bytes, [&](const RecordRun& run, std::span<const std::byte> records) {
-      add_records(run, records, part);
-    });
-    meter_.ended(start, ComputeMeter::Clock::now());
+    {
+      const ComputeMeter::Spell spell(meter_);
+      cutter.feed(bytes, [&](const RecordRun& run, std::span<const std::byte> records) {
+        add_records(run, records, part);
+      });
+    }
     progress.advance(before - cutter.rest().count());
   }
 

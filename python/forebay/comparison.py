@@ -52,7 +52,7 @@ class Comparison:
 def first_look_s(analysis: dict) -> float:
     """What comes before tasks run: opening the file and looking at a sample of it."""
     times = analysis["times_s"]
-    return max(0.0, times["total"] - times["waiting"] - times["computing"])
+    return max(0.0, times["total"] - times["waiting"] - times["computing_cpu"])
 
 
 def compare(analyse: Analyse, cold: bool, limit_s: float) -> Comparison:
@@ -104,7 +104,7 @@ def to_document(comparison: Comparison) -> dict:
             "total_s": summary(comparison.times(reader)),
             "first_look_s": summary([first_look_s(one) for one in comparison.analyses[reader]]),
             "waiting_s": summary(comparison.times(reader, "waiting")),
-            "computing_s": summary(comparison.times(reader, "computing")),
+            "computing_cpu_s": summary(comparison.times(reader, "computing_cpu")),
             "first_particle_s": summary(comparison.times(reader, "first_particle")),
             "peak_pss_bytes": summary(comparison.memory(reader)),
         }

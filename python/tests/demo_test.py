@@ -24,7 +24,7 @@ ANALYSIS = {
     "velocity_dispersion": {"total": 0.5, "axes": [0.3, 0.3, 0.3]},
     "families": {name: {"count": 4, "mass": 0.3} for name in ("gas", "dark", "star")},
     "profile": {"shells": []},
-    "times_s": {"first_particle": 0.1, "waiting": 0.25, "computing": 0.5, "total": 1.0},
+    "times_s": {"first_particle": 0.1, "waiting": 0.25, "computing_cpu": 0.5, "total": 1.0},
     "memory": {"peak_pss_bytes": 1 << 20},
 }
 

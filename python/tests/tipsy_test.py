@@ -54,7 +54,7 @@ def analysis(**changes):
         "velocity_dispersion": {"total": 0.54, "axes": [0.3, 0.3, 0.3]},
         "families": {name: {"count": 4, "mass": 0.4} for name in ("gas", "dark", "star")},
         "profile": {"centre": [0, 0, 0], "shells": shells(6)},
-        "times_s": {"first_particle": 0.01, "waiting": 0.2, "computing": 0.1, "total": 0.4},
+        "times_s": {"first_particle": 0.01, "waiting": 0.2, "computing_cpu": 0.1, "total": 0.4},
         "bytes_per_s": 1e9,
         "memory": {"peak_pss_bytes": 20 << 20, "peak_rss_bytes": 30 << 20},
         "session": None,

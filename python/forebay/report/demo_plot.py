@@ -50,8 +50,8 @@ def _parts(analysis: dict):
     waiting = {"color": style.ORANGE, "hatch": "///", "edgecolor": "white", "linewidth": 0}
     return (
         ("first look", first_look_s(analysis), {"color": style.FAINT}),
-        ("waiting for data", analysis["times_s"]["waiting"], waiting),
-        ("computing", analysis["times_s"]["computing"], {"color": style.BLUE}),
+        ("waiting for data or a core", analysis["times_s"]["waiting"], waiting),
+        ("computing (CPU time)", analysis["times_s"]["computing_cpu"], {"color": style.BLUE}),
     )
 
 

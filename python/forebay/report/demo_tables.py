@@ -50,7 +50,7 @@ def gain_text(ratio: dict) -> str:
 
 def _time_table(title: str, compared: dict):
     result = table(
-        title, "reader", "time", "spread", "waiting", "computing", "first particle", "memory",
+        title, "reader", "time", "spread", "waiting", "computing (CPU)", "first particle", "memory",
         right=(1, 2, 3, 4, 5, 6),
     )  # fmt: skip
     for reader, name in READER_NAMES.items():
@@ -60,7 +60,7 @@ def _time_table(title: str, compared: dict):
             f"[bold]{units.duration(one['total_s']['value'])}[/]",
             units.quantity_range(*one["total_s"]["spread"], "s"),
             units.duration(one["waiting_s"]["value"]),
-            units.duration(one["computing_s"]["value"]),
+            units.duration(one["computing_cpu_s"]["value"]),
             units.duration(one["first_particle_s"]["value"]),
             units.size(one["peak_pss_bytes"]["value"]),
         )

@@ -141,7 +141,7 @@ def _run_rows(document: dict) -> list[tuple[str, str]]:
         ("file was", "dropped from the page cache first" if document["cold"] else "read as it lay"),
         ("time", f"{units.duration(times['total'])}, {_speed(document)}"),
         ("waiting", units.duration(times["waiting"])),
-        ("computing", units.duration(times["computing"])),
+        ("computing (CPU time)", units.duration(times["computing_cpu"])),
         ("first particle after", units.duration(times["first_particle"])),
         ("memory at most", f"{units.size(memory['peak_pss_bytes'])} (Pss)"),
     ]
