@@ -134,16 +134,30 @@ TEST(WorkFolder, missing_parent_is_an_error) {
   EXPECT_EQ(folder.error().kind(), ErrorClass::kNotFound);
 }
 
-// The child tells its folder through a pipe once signals are taken care of, and waits to be ended.
-TEST(WorkFolder, is_removed_when_the_process_is_terminated) {
+/// A process with a work folder, waiting to be ended.
+struct OtherRun {
+  pid_t process = -1;
+  fs::path folder;
+
+  /// What it returned, or the signal that ended it.
+  int end(int signal_number) const {
+    kill(process, signal_number);
+    int status = 0;
+    EXPECT_EQ(waitpid(process, &status, 0), process);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
+  }
+};
+
+// The child tells its folder through a pipe once signals are taken care of.
+OtherRun start_run() {
   int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
+  EXPECT_EQ(pipe(ends), 0);
+  OtherRun run{.process = fork()};
+  if (run.process == 0) {
     const auto folder = WorkFolder::make(".");
     if (!folder) _exit(1);
     remove_on_signals(folder->path());
+    std::ofstream(folder->path() / "file") << "x";
     const std::string path = folder->path().string();
     if (write(ends[1], path.data(), path.size()) < 0) _exit(1);
     for (;;)
@@ -151,14 +165,29 @@ TEST(WorkFolder, is_removed_when_the_process_is_terminated) {
   }
   close(ends[1]);
   char path[4096] = {};
-  ASSERT_GT(read(ends[0], path, sizeof(path) - 1), 0);
+  EXPECT_GT(read(ends[0], path, sizeof(path) - 1), 0);
   close(ends[0]);
-  ASSERT_TRUE(fs::exists(path));
-  ASSERT_EQ(kill(child, SIGTERM), 0);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
-  EXPECT_FALSE(fs::exists(path));
+  run.folder = path;
+  EXPECT_TRUE(fs::exists(run.folder / "file"));
+  return run;
+}
+
+TEST(WorkFolder, is_removed_when_the_process_is_terminated) {
+  const OtherRun run = start_run();
+  EXPECT_EQ(run.end(SIGTERM), 128 + SIGTERM);
+  EXPECT_FALSE(fs::exists(run.folder));
+}
+
+TEST(WorkFolder, of_a_killed_process_is_removed_by_the_next_one) {
+  const OtherRun killed = start_run();
+  const OtherRun living = start_run();
+  EXPECT_EQ(killed.end(SIGKILL), SIGKILL);
+  EXPECT_TRUE(fs::exists(killed.folder));
+  const auto next = WorkFolder::make(".");
+  EXPECT_FALSE(fs::exists(killed.folder));
+  EXPECT_TRUE(fs::exists(living.folder / "file"));
+  EXPECT_TRUE(fs::exists(next->path()));
+  living.end(SIGTERM);
 }
 
 }  // namespace

@@ -6,17 +6,67 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace forebay::bench {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr std::string_view kPrefix = ".forebay-bench-";
+
+bool is_ours(const fs::path& folder) {
+  struct stat found{};
+  return ::lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
+         found.st_uid == ::geteuid();
+}
+
+/// Removes the folders of runs that live no more. Call it with a lock on `parent`: a run that is
+/// just beginning has no lock on its own folder yet.
+void remove_abandoned(const fs::path& parent) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+    if (!entry.path().filename().string().starts_with(kPrefix) || !is_ours(entry.path())) continue;
+    const auto lock = FolderLock::take(entry.path(), FolderLock::Patience::kNone);
+    if (lock) fs::remove_all(entry.path(), ignored);
+  }
+}
+
+}  // namespace
+
+std::optional<FolderLock> FolderLock::take(const fs::path& folder, Patience patience) {
+  FolderLock lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (lock.descriptor_ < 0) return std::nullopt;
+  const int operation = LOCK_EX | (patience == Patience::kNone ? LOCK_NB : 0);
+  while (::flock(lock.descriptor_, operation) != 0) {
+    if (errno != EINTR) return std::nullopt;
+  }
+  return lock;
+}
+
+FolderLock::~FolderLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+FolderLock::FolderLock(FolderLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+WorkFolder::WorkFolder(fs::path path)
+    : path_(std::move(path)), lock_(FolderLock::take(path_, FolderLock::Patience::kNone)) {}
+
 Result<WorkFolder> WorkFolder::make(const fs::path& parent) {
-  std::string name = (fs::absolute(parent) / ".forebay-bench-XXXXXX").string();
+  const auto turn = FolderLock::take(parent, FolderLock::Patience::kWait);
+  if (turn) remove_abandoned(parent);
+  std::string name = (fs::absolute(parent) / (std::string(kPrefix) + "XXXXXX")).string();
   if (mkdtemp(name.data()) == nullptr) {
     const int error_number = errno;
     return tl::unexpected(system_error(
@@ -25,7 +75,8 @@ Result<WorkFolder> WorkFolder::make(const fs::path& parent) {
   return WorkFolder(fs::path(name));
 }
 
-WorkFolder::WorkFolder(WorkFolder&& other) noexcept : path_(std::move(other.path_)) {
+WorkFolder::WorkFolder(WorkFolder&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::move(other.lock_)) {
   other.path_.clear();
 }
 

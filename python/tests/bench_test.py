@@ -108,7 +108,8 @@ def test_a_failure_without_results_is_only_that(forebay, answers):
     assert (ran.code, ran.out) == (1, "")
 
 
-def test_all_runs_each_benchmark_that_is_listed(forebay, fake):
+@pytest.fixture
+def two_benchmarks(fake):
     listed = json.dumps([{"name": "a", "description": "A"}, {"name": "b", "description": "B"}])
     document = json.dumps(DOCUMENT)
     fake(
@@ -117,8 +118,21 @@ def test_all_runs_each_benchmark_that_is_listed(forebay, fake):
         "document['benchmark'] = sys.argv[1]\n"
         f"print({listed!r} if sys.argv[1] == '--list' else json.dumps(document))",
     )
+
+
+def test_all_runs_each_benchmark_that_is_listed(forebay, two_benchmarks):
     ran = forebay("bench", "--all", "--json", "-")
     assert [one["benchmark"] for one in ran.json] == ["a", "b"]
+
+
+def test_all_draws_a_picture_of_each(forebay, two_benchmarks, tmp_path):
+    ran = forebay("bench", "--all", "--plot", tmp_path / "results.png")
+    assert ran.code == 0
+    pictures = [tmp_path / "results-a.png", tmp_path / "results-b.png"]
+    assert sorted(tmp_path.glob("*.png")) == pictures
+    for file in pictures:
+        assert f"picture: {file}" in ran.out
+        read_png(file)
 
 
 def test_every_bar_is_relative_to_its_goal_and_less_is_better():

@@ -44,7 +44,6 @@ def test_no_words_show_the_help(forebay):
         (["bench", "--fast"], "no such option '--fast'"),
         (["bench"], "name one benchmark, or --all"),
         (["bench", "solo", "--all"], "name one benchmark, or --all"),
-        (["bench", "--all", "--plot", "a.png"], "--plot draws one benchmark"),
         (["bench", "solo", "--plot", "a.gif"], "must end in .png, .svg, .pdf"),
         (["bench", "solo", "--json", "none/a.json"], "there is no folder none; make it first"),
         (["bench", "solo", "--json", "."], ". is a folder; name a file in it"),

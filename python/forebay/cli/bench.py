@@ -27,7 +27,7 @@ PROGRAM = "forebay-bench"
     help="Where files are made for the run; the disk under it is measured.",
 )
 @json_option
-@plot_option("the results against their goals")
+@plot_option("the results against their goals (with --all one each, named FILE-NAME)")
 def command(name, list_only, run_all, **options):
     """Run benchmark NAME: value, spread over the runs, goal, and what others reach beside it.
 
@@ -37,8 +37,6 @@ def command(name, list_only, run_all, **options):
         return show_list(options["json_file"])
     if bool(name) == run_all:
         raise ForebayError("name one benchmark, or --all; see forebay bench --list", EXIT_USAGE)
-    if run_all and options["plot_file"]:
-        raise ForebayError("--plot draws one benchmark: name it", EXIT_USAGE)
     names = [one["name"] for one in listed()] if run_all else [name]
     runs = [run(one, native_arguments(options)) for one in names]
     show_runs(runs, run_all, options)
@@ -64,8 +62,16 @@ def show_runs(runs: list, as_list: bool, options: dict) -> None:
         lambda console: show(console, documents),
     )
     if options["plot_file"]:
-        draw(documents[0], options["plot_file"])
-        say(options["json_file"], f"picture: {options['plot_file']}")
+        for document in documents:
+            file = picture_of(document, options["plot_file"], as_list)
+            draw(document, file)
+            say(options["json_file"], f"picture: {file}")
+
+
+def picture_of(document: dict, file: str, one_of_many: bool) -> Path:
+    """FILE itself, or with --all one beside it for each benchmark: results-solo.png."""
+    path = Path(file)
+    return path.with_stem(f"{path.stem}-{document['benchmark']}") if one_of_many else path
 
 
 def listed() -> list[dict]:
@@ -106,7 +112,7 @@ def show(console, documents: list[dict]) -> None:
         print_results(console, document)
 
 
-def draw(document: dict, file: str) -> None:
+def draw(document: dict, file: Path) -> None:
     from forebay.report.bench_plot import draw_results
 
-    draw_results(document, Path(file))
+    draw_results(document, file)
