@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the machine's processors hang together, as hwloc sees it: agents are placed by it, and a
-// window that fits one core's L2 cache is copied faster than a large one.
+// How the machine's processors hang together, as hwloc sees it: how many cores tasks and agents
+// share, and the L2 cache, as a window that fits one core's is copied faster than a large one.
 #pragma once
 
 #include <cstdint>
