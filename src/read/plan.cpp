@@ -91,6 +91,7 @@ std::uint64_t choose_window(ReadPlan& plan, const ReadFacts& facts) {
   const std::uint64_t spare = facts.available_bytes - std::min(facts.available_bytes, reserve);
   const std::uint64_t fair = std::max({spare / 2, std::min(spare, kBusyWindowBytes), smallest});
   if (fair >= liked) return liked;
+  if (fair > liked / 2) return fair;  // near enough to say nothing
   plan.reason += "; a small window, as " + std::to_string(facts.available_bytes) +
                  " bytes are left of the Runtime's budget";
   return fair;

@@ -102,7 +102,10 @@ TEST(ReadPlan, windows_shrink_in_steps_and_say_so) {
   };
   EXPECT_EQ(window(64_MiB), 16_MiB);
   EXPECT_EQ(plan_read(about)->reason, "test");
+  EXPECT_EQ(window(63_MiB), 15_MiB + 512_KiB);
+  EXPECT_EQ(plan_read(about)->reason, "test");
   EXPECT_EQ(window(48_MiB), 8_MiB);
+  EXPECT_NE(plan_read(about)->reason, "test");
   EXPECT_EQ(window(40_MiB), 8_MiB);
   EXPECT_EQ(window(32_MiB), 1_MiB);
   EXPECT_EQ(window(1_MiB), 1_MiB);
