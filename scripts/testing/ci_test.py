@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Continuous integration is strict about skips: .ci/run says so to `make test`."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from testing.results import SKIPPED, Case, read_allowed, refuse_unlisted_skips
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Stands in for make: what it was asked for, and what the environment told it.
+RECORDING_MAKE = """#!/bin/sh
+printf '%s\\n' "$*" "CI=${CI-}" "FOREBAY_SAMPLES=${FOREBAY_SAMPLES-}" >"$RECORD"
+exit "$MAKE_ENDS"
+"""
+
+
+@pytest.fixture
+def run_ci(tmp_path):
+    """Runs a copy of .ci/run; how it ended and what make was told."""
+    checkout, programs, record = tmp_path / "checkout", tmp_path / "bin", tmp_path / "record"
+    (checkout / ".ci").mkdir(parents=True)
+    shutil.copy(ROOT / ".ci/run", checkout / ".ci/run")
+    programs.mkdir()
+    (programs / "make").write_text(RECORDING_MAKE)
+    (programs / "make").chmod(0o755)
+
+    def run(make_ends: int = 0) -> tuple[int, list[str]]:
+        plain = {k: v for k, v in os.environ.items() if k not in ("CI", "FOREBAY_SAMPLES")}
+        told = {
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "RECORD": str(record),
+            "MAKE_ENDS": str(make_ends),
+        }
+        done = subprocess.run([checkout / ".ci/run"], env=plain | told, check=False, timeout=60)
+        return done.returncode, record.read_text().splitlines()
+
+    return run
+
+
+def test_all_tests_run_with_ci_set(run_ci):
+    assert run_ci() == (0, ["test", "CI=true", "FOREBAY_SAMPLES="])
+
+
+def test_samples_beside_the_checkout_are_named(run_ci, tmp_path):
+    samples = tmp_path / "shared/data"
+    samples.mkdir(parents=True)
+    assert run_ci()[1][2] == f"FOREBAY_SAMPLES={samples}"
+
+
+def test_a_failure_of_make_is_one_of_ci(run_ci):
+    assert run_ci(make_ends=2)[0] == 2
+
+
+def test_only_skips_of_the_agreed_list_pass():
+    allowed = read_allowed((ROOT / "tests/allowed_skips.txt").read_text(encoding="utf-8"))
+    listed = Case("asan", "x", SKIPPED, "FOREBAY_SAMPLES does not name a folder of samples")
+    other = Case("asan", "x", SKIPPED, "no ring in this kernel")
+    assert refuse_unlisted_skips([listed], allowed) == [listed]
+    assert refuse_unlisted_skips([other], allowed) != [other]
