@@ -378,6 +378,7 @@ std::vector<Case> sound_cases() {
       {"ring_on_buffered", ring, Place::kBuffered},
       {"ring_on_direct", ring, Place::kDirect},
       {"auto_on_buffered", automatic, Place::kBuffered},
+      {"auto_on_direct", automatic, Place::kDirect},
   };
 }
 
