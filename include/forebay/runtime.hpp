@@ -35,7 +35,8 @@ struct RuntimeOptions {
   /// Where coroutines resume by default; null: the Runtime's own EventLoop. Must outlive the
   /// Runtime.
   Executor* executor = nullptr;
-  /// Receives diagnostics; null: nobody does. Must outlive the Runtime.
+  /// Receives diagnostics, among them a line of kInfo for each session: its file, buffered or
+  /// direct, and why. Null: nobody does. Must outlive the Runtime.
   LogSink* log = nullptr;
 };
 

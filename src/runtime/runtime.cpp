@@ -97,6 +97,15 @@ class RuntimeCore {
     sessions_.push_back(session);
   }
 
+  /// Who wonders why a file is read as it is finds the answer in the log.
+  void tell_of(const std::string& path, const ReadPlan& plan) const {
+    if (options_.log == nullptr) return;
+    const std::string access(name_of(*plan.access));
+    const bool is_said = plan.reason.starts_with(access);  // as in "direct: a long read"
+    options_.log->write(LogLevel::kInfo,
+                        path + ": " + (is_said ? "" : access + ": ") + plan.reason);
+  }
+
   /// Closes what is open, so that nobody waits for agents that are gone.
   void stop() {
     const std::lock_guard lock(mutex_);
@@ -184,9 +193,11 @@ Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
   const auto checked = check_extent(path(), size(), extent);
   if (!checked) return tl::unexpected<Error>(checked.error());
   // Plans, agents and windows know nothing of files: what they refuse gets its place here.
-  return open_session(*checked, plan).map_error([&](const Error& error) {
+  auto session = open_session(*checked, plan).map_error([&](const Error& error) {
     return located(error, path(), checked->offset);
   });
+  if (session) runtime_->tell_of(path(), session->plan());
+  return session;
 }
 
 Result<Session> File::open_session(ByteRange extent, const ReadPlan& plan) const {

@@ -6,9 +6,11 @@
 #include <atomic>
 #include <filesystem>
 #include <latch>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -269,6 +271,61 @@ TEST_F(RuntimeTest, many_files_and_sessions_share_a_small_budget) {
         EXPECT_TRUE(reads_words(sessions[i], sessions[i].extent()));
     });
   }
+}
+
+// The log.
+
+class RememberingLog final : public LogSink {
+ public:
+  void write(LogLevel level, std::string_view line) noexcept override {
+    const std::lock_guard lock(mutex_);
+    lines_.push_back(std::string(name_of(level)) + " " + std::string(line));
+  }
+  /// The lines since the last call.
+  std::vector<std::string> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(lines_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+TEST_F(RuntimeTest, each_session_logs_how_its_file_is_read_and_why) {
+  RememberingLog log;
+  Runtime runtime({.log = &log});
+  const auto file = runtime.open(path);
+  ASSERT_TRUE(file);
+  EXPECT_TRUE(log.take().empty());
+  {
+    const auto chosen = file->read_session();
+    ASSERT_TRUE(chosen) << chosen.error().message();
+    EXPECT_TRUE(reads_words(*chosen, {0, kFileBytes}));
+    const std::string& reason = chosen->plan().reason;
+    EXPECT_TRUE(reason.starts_with("buffered: ")) << reason;  // so short a file
+    EXPECT_EQ(log.take(), std::vector{"info " + path + ": " + reason});
+  }
+  const auto given = file->read_session({}, {.access = Access::kBuffered});
+  ASSERT_TRUE(given) << given.error().message();
+  EXPECT_EQ(log.take(), std::vector{"info " + path + ": buffered: access as given"});
+}
+
+TEST_F(RuntimeTest, a_direct_session_logs_that_it_is_one) {
+  RememberingLog log;
+  Runtime runtime({.engine = EngineChoice::kThreads, .log = &log});
+  const auto session = runtime.open(path)->read_session({}, {.access = Access::kDirect});
+  if (!session) GTEST_SKIP() << session.error().message();
+  EXPECT_EQ(log.take(), std::vector{"info " + path + ": direct: access as given"});
+}
+
+TEST_F(RuntimeTest, a_session_that_was_refused_logs_nothing) {
+  RememberingLog log;
+  Runtime runtime({.log = &log});
+  const auto file = runtime.open(path);
+  EXPECT_FALSE(file->read_session({.offset = kFileBytes + 1}));
+  EXPECT_FALSE(file->read_session({}, {.splinter_bytes = 1}));
+  EXPECT_TRUE(log.take().empty());
 }
 
 // Life and death.
