@@ -13,7 +13,6 @@ from forebay.report import units
 GOOD, NOTE, WARN = "good", "note", "warn"
 
 DEMO_BYTES = 2 << 30
-MEMLOCK_BYTES_WANTED = 64 << 20  # Forebay's default budget
 SHM_BYTES_WANTED = 128 << 20
 LOAD_SHARE_MAX = 0.5  # of the cores
 DEPTH_GAIN_MIN = 1.2
@@ -49,24 +48,14 @@ def about_io_uring(document: dict) -> Advice:
 
 
 def about_registered_buffers(document: dict) -> Advice | None:
-    ring, limit = document["io_uring"], document["limits"]["memlock_bytes"]
-    if not ring["works"]:
+    ring = document["io_uring"]
+    if not ring["works"] or ring["buffers_register"]:
         return None
-    if not ring["buffers_register"]:
-        return Advice(
-            NOTE,
-            f"Buffers cannot be registered with io_uring ({ring['buffers_reason']}): reads work "
-            "the same and cost a little more processor time. Raise `ulimit -l` to change it.",
-        )
-    exempt = document["user"]["is_root"]
-    if limit is not None and limit < MEMLOCK_BYTES_WANTED and not exempt:
-        return Advice(
-            NOTE,
-            f"The memlock limit of {units.size(limit)} is shared by all your processes and below "
-            f"Forebay's default budget of {units.size(MEMLOCK_BYTES_WANTED)}: buffers beyond it "
-            "stay unregistered, at a little more processor time. Raise `ulimit -l` to change it.",
-        )
-    return None
+    return Advice(
+        NOTE,
+        f"Buffers cannot be registered with io_uring ({ring['buffers_reason']}): Forebay registers "
+        "none, so nothing is lost; nothing to do.",
+    )
 
 
 def about_direct_access(document: dict) -> Advice:

@@ -116,9 +116,8 @@ def test_a_healthy_machine_gets_nothing_but_praise():
         (
             {"io_uring__buffers_register": False, "io_uring__buffers_reason": "ENOMEM"},
             NOTE,
-            "cannot be registered with io_uring (ENOMEM)",
+            "cannot be registered with io_uring (ENOMEM): Forebay registers none",
         ),
-        ({"limits__memlock_bytes": 8 << 20}, NOTE, "The memlock limit of 8 MiB"),
         ({"folder__direct": None}, NOTE, "/data is not writable"),
         (
             {"folder__direct": DIRECT | {"possible": False, "refusal": "no O_DIRECT"}},
@@ -141,9 +140,12 @@ def test_each_fact_gets_its_sentence(changes, level, text):
     assert any(text in one for one in texts(machine(**changes), level))
 
 
-def test_root_is_not_bothered_with_memlock():
-    document = machine(limits__memlock_bytes=8 << 20, user__is_root=True)
-    assert not texts(document, NOTE)
+@pytest.mark.parametrize("is_root", [True, False])
+def test_nobody_is_sent_to_raise_a_limit_that_nothing_meets(is_root):
+    document = machine(limits__memlock_bytes=8 << 20, user__is_root=is_root)
+    assert advise(document) == advise(machine())
+    document["io_uring"] |= {"buffers_register": False, "buffers_reason": "ENOMEM"}
+    assert not any("ulimit" in one.text for one in advise(document))
 
 
 def test_warnings_come_first():
