@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/service_thread.hpp"
 
 namespace forebay::read {
 
@@ -30,7 +31,7 @@ Result<std::shared_ptr<Agent>> EngineAgent::start(const storage::BackendOptions&
   std::shared_ptr<EngineAgent> agent(new EngineAgent(options.queue_depth));
   std::promise<Status> started;
   std::future<Status> outcome = started.get_future();
-  agent->thread_ = std::thread([raw = agent.get(), options, &started] {
+  auto thread = start_service_thread("forebay-agent", [raw = agent.get(), options, &started] {
     // The backend belongs to the thread that makes it.
     auto backend = storage::make_backend(options);
     if (!backend) {
@@ -43,6 +44,8 @@ Result<std::shared_ptr<Agent>> EngineAgent::start(const storage::BackendOptions&
     started.set_value({});
     raw->run(engine);
   });
+  if (!thread) return tl::unexpected<Error>(thread.error());
+  agent->thread_ = std::move(*thread);
   if (auto status = outcome.get(); !status) {
     agent->thread_.join();
     return tl::unexpected<Error>(status.error());

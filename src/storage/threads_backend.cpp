@@ -6,38 +6,20 @@
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 #include <pthread.h>
 #include <sched.h>
 
 #include "base/assert.hpp"
+#include "base/service_thread.hpp"
 #include "storage/attempt.hpp"
 #include "storage/fixed_queue.hpp"
 
 namespace forebay::storage {
 
 namespace {
-
-/// Blocks all signals of this thread, and thereby of threads it starts, until it ends: signals
-/// belong to the program.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    sigset_t everything;
-    ::sigfillset(&everything);
-    ::pthread_sigmask(SIG_SETMASK, &everything, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 void place_this_thread(const std::vector<int>& cpus) noexcept {
   cpu_set_t allowed;
@@ -92,23 +74,16 @@ ThreadsBackend::~ThreadsBackend() {
 }
 
 Status ThreadsBackend::start(std::size_t worker_count) {
-  const SignalsBlocked blocked;
-  try {
-    workers_.reserve(worker_count);
-    while (workers_.size() < worker_count)
-      workers_.emplace_back(&ThreadsBackend::work, this);
-  } catch (const std::system_error& error) {
-    return failure({.kind = ErrorClass::kLimit,
-                    .operation = "start a storage thread",
-                    .error_number = error.code().value(),
-                    .cause = std::to_string(workers_.size()) + " of " +
-                             std::to_string(worker_count) + " could be started"});
+  workers_.reserve(worker_count);
+  while (workers_.size() < worker_count) {
+    auto worker = start_service_thread("forebay-io", [this] { work(); });
+    if (!worker) return tl::unexpected<Error>(worker.error());
+    workers_.push_back(std::move(*worker));
   }
   return {};
 }
 
 void ThreadsBackend::work() {
-  ::pthread_setname_np(::pthread_self(), "forebay-io");
   place_this_thread(cpus_);
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/service_thread.hpp"
+
+#include <array>
+#include <csignal>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+namespace forebay {
+namespace {
+
+TEST(ServiceThread, takes_no_signals_and_has_a_name) {
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  std::array<char, 16> name{};
+  auto thread = start_service_thread("forebay-test", [&] {
+    ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    ::pthread_getname_np(::pthread_self(), name.data(), name.size());
+  });
+  ASSERT_TRUE(thread) << thread.error().message();
+  thread->join();
+  for (const int signal : {SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD})
+    EXPECT_EQ(::sigismember(&blocked, signal), 1) << signal;
+  EXPECT_EQ(std::string(name.data()), "forebay-test");
+}
+
+TEST(ServiceThread, the_starter_keeps_its_signals) {
+  auto thread = start_service_thread("forebay-test", [] {});
+  ASSERT_TRUE(thread) << thread.error().message();
+  thread->join();
+  sigset_t blocked;
+  ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  EXPECT_EQ(::sigismember(&blocked, SIGTERM), 0);
+}
+
+}  // namespace
+}  // namespace forebay
