@@ -68,6 +68,10 @@ using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 /// Blocks until the request is finished (true) or the deadline has passed (false).
 bool block_on(Pending& pending, Deadline deadline);
 
+/// For requests that are finished from the start, and so never wait for their turn: runs work where
+/// it is posted.
+Executor& inline_executor() noexcept;
+
 /// Now and `limit`; no deadline at all if that is further than the clock counts.
 Deadline deadline_after(std::chrono::nanoseconds limit);
 
@@ -114,6 +118,7 @@ class EventDescriptor {
 };
 
 Error cancelled(const Pending& pending);
+Error moved_away();
 Error thrown(ErrorDetails where, std::exception_ptr exception);
 
 template <class R>
@@ -172,9 +177,11 @@ class [[nodiscard]] Future {
     return true;
   }
 
-  /// Blocks until the result is there and moves it out. Call it once.
+  /// Blocks until the result is there and moves it out. Call it once: a Future that was moved from
+  /// has nothing to wait for, and says so (kInvalidArgument).
   Result<T> wait() {
     if (!value_) {
+      if (!pending_) return tl::unexpected<Error>(detail::moved_away());
       forget_descriptor();
       detail::block_on(*pending_, std::nullopt);
       settle();
@@ -184,7 +191,7 @@ class [[nodiscard]] Future {
 
   /// Blocks at most `limit`; true if the result is there (then wait() returns at once).
   bool wait_for(std::chrono::nanoseconds limit) {
-    if (value_) return true;
+    if (value_ || !pending_) return true;
     forget_descriptor();
     if (detail::block_on(*pending_, detail::deadline_after(limit))) {
       settle();
@@ -197,7 +204,7 @@ class [[nodiscard]] Future {
   /// Takes an unfinished request back: the result is then an Error of class kCancelled. A finished
   /// one keeps its value.
   void cancel() {
-    if (value_) return;
+    if (value_ || !pending_) return;
     Error error = detail::cancelled(*pending_);
     forget_descriptor();
     pending_.reset();

@@ -23,6 +23,29 @@ Result<U> run_continuation(F& function, Result<T>&& value, const ErrorDetails& w
   }
 }
 
+/// In the place of a request for a value that is there already: so that what follows it runs where
+/// it would otherwise, in wait() or poll().
+template <class T>
+class FinishedResult final : public PendingResult<T> {
+ public:
+  explicit FinishedResult(Result<T> value) : value_(std::move(value)) {}
+
+  bool advance() override { return true; }
+  bool arm(Waiter& /*waiter*/) override { return false; }
+  void disarm(Waiter& /*waiter*/) noexcept override {}
+  Executor& executor() const override { return inline_executor(); }
+  ErrorDetails describe() const override {
+    if (value_) return {.operation = "a finished request"};
+    const Error& error = value_.error();
+    return {
+        .operation = error.operation(), .path = error.path(), .offset_bytes = error.offset_bytes()};
+  }
+  Result<T> take() override { return std::move(value_); }
+
+ private:
+  Result<T> value_;
+};
+
 /// A request followed by a function of the caller's.
 template <class T, class U, class F>
 class ThenPending final : public PendingResult<U> {
@@ -127,10 +150,7 @@ template <class T>
 template <std::invocable<Result<T>> F>
 auto Future<T>::then(F function) && -> Future<detail::ContinuationValue<F, T>> {
   using U = detail::ContinuationValue<F, T>;
-  if (value_) {
-    return Future<U>(
-        detail::run_continuation<U>(function, std::move(*value_), {.operation = "continue"}));
-  }
+  if (value_) pending_ = std::make_unique<detail::FinishedResult<T>>(std::move(*value_));
   forget_descriptor();
   return Future<U>(
       std::make_unique<detail::ThenPending<T, U, F>>(std::move(pending_), std::move(function)));

@@ -54,6 +54,14 @@ bool block_on(Pending& pending, Deadline deadline) {
   return true;
 }
 
+Executor& inline_executor() noexcept {
+  struct Inline final : Executor {
+    void post(Work& work) noexcept override { work.run(work); }
+  };
+  static Inline executor;
+  return executor;
+}
+
 Deadline deadline_after(std::chrono::nanoseconds limit) {
   const auto now = std::chrono::steady_clock::now();
   if (limit > std::chrono::steady_clock::time_point::max() - now) return std::nullopt;
@@ -136,6 +144,12 @@ Error cancelled(const Pending& pending) {
   details.kind = ErrorClass::kCancelled;
   details.cause = "the caller took the request back";
   return Error(std::move(details));
+}
+
+Error moved_away() {
+  return Error({.kind = ErrorClass::kInvalidArgument,
+                .operation = "wait",
+                .cause = "the result of this Future belongs to another one now"});
 }
 
 Error thrown(ErrorDetails where, std::exception_ptr exception) {

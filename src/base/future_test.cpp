@@ -237,9 +237,51 @@ TEST_F(FutureTest, then_runs_once_however_often_it_is_polled) {
   EXPECT_EQ(runs, 1);
 }
 
-TEST_F(FutureTest, then_on_a_finished_future_runs_at_once) {
-  Future<int> chained = Future<int>(1).then([](Result<int> value) { return *value + 1; });
+TEST_F(FutureTest, then_on_a_finished_future_runs_when_it_is_asked_for) {
+  int runs = 0;
+  Future<int> chained = Future<int>(1).then([&](Result<int> value) { return ++runs + *value; });
+  EXPECT_EQ(runs, 0);
+  EXPECT_TRUE(chained.poll());
+  EXPECT_EQ(runs, 1);
   EXPECT_EQ(*chained.wait(), 2);
+}
+
+TEST_F(FutureTest, a_chain_on_a_finished_future_can_be_awaited_watched_and_dropped) {
+  const auto next = [](Result<int> value) { return *value + 1; };
+  EXPECT_EQ(*Future<int>(1).then(next).then(next).wait(), 3);
+  int seen = 0;
+  [](int& into, auto function) -> Detached { into = *co_await Future<int>(4).then(function); }(
+                                   seen, next);
+  EXPECT_EQ(seen, 5);
+  Future<int> watched = Future<int>(7).then(next);
+  ASSERT_TRUE(watched.event_fd());
+  EXPECT_TRUE(watched.poll());
+  bool ran = false;
+  {
+    const auto dropped = Future<int>(1).then([&](Result<int>) { ran = true; });
+  }
+  EXPECT_FALSE(ran);
+}
+
+TEST_F(FutureTest, an_exception_after_a_finished_failure_keeps_the_place) {
+  const Error error({.operation = "read", .path = "a.file", .offset_bytes = 8});
+  Future<int> chained =
+      Future<int>(error).then([](Result<int>) -> int { throw std::runtime_error("boom"); });
+  const auto result = chained.wait();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().operation(), "continue after read");
+  EXPECT_EQ(result.error().path(), "a.file");
+  EXPECT_EQ(result.error().offset_bytes(), 8U);
+}
+
+TEST_F(FutureTest, one_that_was_moved_from_says_so) {
+  Future<int> first = source_.future();
+  const Future<int> second = std::move(first);
+  EXPECT_TRUE(first.wait_for(std::chrono::hours(1)));  // NOLINT(bugprone-use-after-move)
+  first.cancel();
+  const auto result = first.wait();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind(), ErrorClass::kInvalidArgument);
 }
 
 TEST_F(FutureTest, then_may_return_nothing) {
