@@ -31,7 +31,7 @@ class SessionBuffer final : public std::streambuf {
 
   /// Copies `count` bytes if all of them lie in the get area. Neither asks nor waits.
   bool take(char* into, std::streamsize count) noexcept {
-    if (count < 0 || count > egptr() - gptr()) return false;
+    if (count <= 0 || count > egptr() - gptr()) return false;
     std::memcpy(into, gptr(), static_cast<std::size_t>(count));
     setg(eback(), gptr() + count, egptr());
     return true;
@@ -39,6 +39,7 @@ class SessionBuffer final : public std::streambuf {
 
  protected:
   int_type underflow() override;
+  int_type pbackfail(int_type character) override;
   std::streamsize xsgetn(char* into, std::streamsize count) override;
   pos_type seekoff(off_type offset,
                    std::ios_base::seekdir from,

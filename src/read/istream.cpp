@@ -83,6 +83,19 @@ SessionBuffer::int_type SessionBuffer::underflow() {
   return traits_type::to_int_type(*gptr());
 }
 
+/// Behind the get area lies the splinter before it: there is something to go back to. What was read
+/// cannot be changed.
+SessionBuffer::int_type SessionBuffer::pbackfail(int_type character) {
+  const std::uint64_t at = position();
+  if (at == range_.offset) return traits_type::eof();
+  if (!move_to(at - 1) || (gptr() == egptr() && !refill())) return traits_type::eof();
+  const int_type before = traits_type::to_int_type(*gptr());
+  const bool any = traits_type::eq_int_type(character, traits_type::eof());
+  if (any || traits_type::eq_int_type(character, before)) return before;
+  move_to(at);
+  return traits_type::eof();
+}
+
 std::streamsize SessionBuffer::xsgetn(char* into, std::streamsize count) {
   std::streamsize done = 0;
   while (done < count) {

@@ -147,6 +147,38 @@ TEST_F(StreamTest, a_read_flushes_the_tied_stream) {
   EXPECT_EQ(buffer.flushes, 2);
 }
 
+TEST_F(StreamTest, what_was_read_can_be_put_back_as_far_as_there_is_any) {
+  istream in(rig.open_words(3 * kUnit, SmallPlan{}));
+  in.seekg(kUnit);
+  const int first = in.get();
+  in.seekg(kUnit - 1);
+  const int before = in.get();
+  in.seekg(kUnit);
+  in.unget();
+  EXPECT_TRUE(in.good());
+  EXPECT_EQ(in.get(), before);
+  EXPECT_EQ(in.get(), first);
+  in.seekg(kUnit);
+  in.putback(static_cast<char>(before));
+  EXPECT_TRUE(in.good());
+  EXPECT_EQ(in.tellg(), std::istream::pos_type(kUnit - 1));
+  in.seekg(kUnit);
+  in.putback(static_cast<char>(before + 1));
+  EXPECT_TRUE(in.bad());
+  in.clear();
+  EXPECT_EQ(in.get(), first);
+  in.seekg(0);
+  in.unget();
+  EXPECT_TRUE(in.bad());
+}
+
+TEST_F(StreamTest, reading_nothing_is_no_failure) {
+  istream in(rig.open_words(kUnit, SmallPlan{}));
+  in.read(nullptr, 0);
+  EXPECT_TRUE(in.good());
+  EXPECT_EQ(in.gcount(), 0);
+}
+
 TEST_F(StreamTest, the_end_can_be_left_again) {
   istream in(rig.open_words(kUnit, SmallPlan{}));
   std::array<char, 64> into{};
