@@ -73,19 +73,19 @@ ExtentCursor::ExtentCursor(ByteRange range)
     : current_{range.offset, range.size, 0}, total_bytes_(range.size), bounds_(range) {}
 
 ExtentCursor ExtentCursor::of_ranges(std::span<const ByteRange> ranges) {
-  std::vector<Extent> pieces;
+  std::vector<Piece> pieces;
   pieces.reserve(ranges.size());
   std::uint64_t user_offset = 0;
   for (const ByteRange& range : ranges) {
     if (!range.empty()) pieces.push_back({range.offset, range.size, user_offset});
     user_offset = ByteRange{user_offset, range.size}.end();  // stays too large for any buffer
   }
-  std::sort(pieces.begin(), pieces.end(), [](const Extent& a, const Extent& b) {
+  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
     return std::tie(a.file_offset, a.user_offset) < std::tie(b.file_offset, b.user_offset);
   });
-  std::vector<Extent> merged;
+  std::vector<Piece> merged;
   std::uint64_t last = 0;
-  for (const Extent& piece : pieces) {
+  for (const Piece& piece : pieces) {
     last = std::max(last, ByteRange{piece.file_offset, piece.size}.end());
     const bool continues = !merged.empty() && merged.back().end() == piece.file_offset &&
                            merged.back().user_offset + merged.back().size == piece.user_offset;
@@ -100,7 +100,7 @@ ExtentCursor ExtentCursor::of_ranges(std::span<const ByteRange> ranges) {
   if (merged.empty()) return cursor;
   cursor.bounds_ = {merged.front().file_offset, last - merged.front().file_offset};
   cursor.current_ = merged.front();
-  cursor.list_ = std::make_shared<const std::vector<Extent>>(std::move(merged));
+  cursor.list_ = std::make_shared<const std::vector<Piece>>(std::move(merged));
   return cursor;
 }
 

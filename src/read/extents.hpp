@@ -18,13 +18,13 @@ namespace forebay::read {
 
 /// A contiguous piece: `size` bytes at `file_offset` that belong at `user_offset` of the caller's
 /// buffer.
-struct Extent {
+struct Piece {
   std::uint64_t file_offset = 0;
   std::uint64_t size = 0;
   std::uint64_t user_offset = 0;
 
   std::uint64_t end() const noexcept { return file_offset + size; }
-  friend bool operator==(const Extent&, const Extent&) = default;
+  friend bool operator==(const Piece&, const Piece&) = default;
 };
 
 class ExtentCursor {
@@ -47,7 +47,7 @@ class ExtentCursor {
   /// True for a request of more than one piece: then what lies between the pieces is not wanted.
   bool scattered() const noexcept { return rows_ > 1 || list_ != nullptr; }
   /// Only while not done().
-  const Extent& current() const noexcept { return current_; }
+  const Piece& current() const noexcept { return current_; }
   /// Bytes of the whole request.
   std::uint64_t total_bytes() const noexcept { return total_bytes_; }
   /// First and last byte of the whole request.
@@ -66,11 +66,11 @@ class ExtentCursor {
   void next_piece() noexcept;
   void next_row() noexcept;
 
-  Extent current_;
+  Piece current_;
   std::uint64_t total_bytes_ = 0;
   ByteRange bounds_;
   // A list:
-  std::shared_ptr<const std::vector<Extent>> list_;
+  std::shared_ptr<const std::vector<Piece>> list_;
   std::size_t position_ = 0;
   // A block: an odometer over the outer dimensions, slowest first; one row is one piece.
   std::array<Dimension, kDimensionsMax> outer_{};

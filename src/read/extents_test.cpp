@@ -11,8 +11,8 @@
 namespace forebay::read {
 namespace {
 
-std::vector<Extent> drain(ExtentCursor cursor) {
-  std::vector<Extent> pieces;
+std::vector<Piece> drain(ExtentCursor cursor) {
+  std::vector<Piece> pieces;
   while (!cursor.done()) {
     pieces.push_back(cursor.current());
     cursor.advance(cursor.current().size);
@@ -22,7 +22,7 @@ std::vector<Extent> drain(ExtentCursor cursor) {
 
 TEST(ExtentCursor, one_range_is_one_piece) {
   const ExtentCursor cursor(ByteRange{10, 20});
-  EXPECT_EQ(drain(cursor), (std::vector<Extent>{{10, 20, 0}}));
+  EXPECT_EQ(drain(cursor), (std::vector<Piece>{{10, 20, 0}}));
   EXPECT_EQ(cursor.total_bytes(), 20U);
   EXPECT_FALSE(cursor.scattered());
 }
@@ -30,7 +30,7 @@ TEST(ExtentCursor, one_range_is_one_piece) {
 TEST(ExtentCursor, pieces_can_be_consumed_in_parts) {
   ExtentCursor cursor(ByteRange{10, 20});
   cursor.advance(5);
-  EXPECT_EQ(cursor.current(), (Extent{15, 15, 5}));
+  EXPECT_EQ(cursor.current(), (Piece{15, 15, 5}));
 }
 
 TEST(ExtentCursor, empty_requests_are_done_at_once) {
@@ -43,15 +43,14 @@ TEST(ExtentCursor, empty_requests_are_done_at_once) {
 TEST(ExtentCursor, list_is_sorted_and_neighbours_are_merged) {
   const std::vector<ByteRange> ranges{{100, 10}, {110, 10}, {50, 5}, {0, 0}, {55, 5}};
   const ExtentCursor cursor = ExtentCursor::of_ranges(ranges);
-  EXPECT_EQ(drain(cursor), (std::vector<Extent>{{50, 10, 20}, {100, 20, 0}}));
+  EXPECT_EQ(drain(cursor), (std::vector<Piece>{{50, 10, 20}, {100, 20, 0}}));
   EXPECT_EQ(cursor.total_bytes(), 30U);
   EXPECT_EQ(cursor.bounds(), (ByteRange{50, 70}));
 }
 
 TEST(ExtentCursor, neighbours_in_the_file_but_not_in_the_buffer_stay_apart) {
   const std::vector<ByteRange> ranges{{10, 10}, {0, 10}};
-  EXPECT_EQ(drain(ExtentCursor::of_ranges(ranges)),
-            (std::vector<Extent>{{0, 10, 10}, {10, 10, 0}}));
+  EXPECT_EQ(drain(ExtentCursor::of_ranges(ranges)), (std::vector<Piece>{{0, 10, 10}, {10, 10, 0}}));
 }
 
 // Both sums wrapped around once and passed for a small request, which then wrote past its buffer.
@@ -67,15 +66,15 @@ TEST(ExtentCursor, whole_faster_dimensions_are_merged_into_long_rows) {
       .shape = {4, 5, 6}, .start = {1, 2, 0}, .count = {2, 3, 6}, .element_bytes = 8};
   const auto cursor = ExtentCursor::of_block(block, 1000);
   ASSERT_TRUE(cursor);
-  EXPECT_EQ(drain(*cursor), (std::vector<Extent>{{1000 + (1 * 30 + 12) * 8, 18 * 8, 0},
-                                                 {1000 + (2 * 30 + 12) * 8, 18 * 8, 144}}));
+  EXPECT_EQ(drain(*cursor), (std::vector<Piece>{{1000 + (1 * 30 + 12) * 8, 18 * 8, 0},
+                                                {1000 + (2 * 30 + 12) * 8, 18 * 8, 144}}));
 }
 
 TEST(ExtentCursor, whole_array_is_one_piece_and_a_scalar_too) {
   const Subarray whole{.shape = {4, 5}, .start = {0, 0}, .count = {4, 5}, .element_bytes = 4};
-  EXPECT_EQ(drain(*ExtentCursor::of_block(whole, 8)), (std::vector<Extent>{{8, 80, 0}}));
+  EXPECT_EQ(drain(*ExtentCursor::of_block(whole, 8)), (std::vector<Piece>{{8, 80, 0}}));
   EXPECT_EQ(drain(*ExtentCursor::of_block(Subarray{.element_bytes = 4}, 8)),
-            (std::vector<Extent>{{8, 4, 0}}));
+            (std::vector<Piece>{{8, 4, 0}}));
 }
 
 TEST(ExtentCursor, blocks_that_make_no_sense_are_refused_by_name) {
@@ -141,7 +140,7 @@ TEST(ExtentCursor, random_blocks_visit_every_element_in_file_order) {
     std::uint64_t user_offset = 0;
     const auto cursor = ExtentCursor::of_block(block, 64);
     ASSERT_TRUE(cursor) << cursor.error().message();
-    for (const Extent& piece : drain(*cursor)) {
+    for (const Piece& piece : drain(*cursor)) {
       EXPECT_EQ(piece.user_offset, user_offset);
       user_offset += piece.size;
       for (std::uint64_t at = 0; at < piece.size; at += block.element_bytes) {
