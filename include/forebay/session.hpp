@@ -127,9 +127,9 @@ class Session {
   /// otherwise: use views()).
   Future<View> view(ByteRange range) const;
 
-  /// `range` piece by piece, in file order, each piece as soon as it is there and at most one
-  /// splinter long.
-  Views views(ByteRange range) const;
+  /// A part of the session piece by piece, in file order, each piece as soon as it is there and at
+  /// most one splinter long. Without an argument all of it; without a size, up to its end.
+  Views views(Extent part = {}) const;
 
   /// Tells the agents that `range` will be wanted soon. A hint: never blocks, never fails.
   void prefetch(ByteRange range) const;
@@ -155,7 +155,8 @@ class Session {
 ///     while (!pieces.done()) { Result<View> piece = co_await pieces.next(); ... }   // or
 ///     pieces.next().wait()
 ///
-/// After an Error the following next() gives the following piece.
+/// After an Error the following next() gives the following piece; a range that leaves the session
+/// gives one Error and is done.
 class Views {
  public:
   Views(Session session, ByteRange range) : session_(std::move(session)), rest_(range) {}

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/service_thread.hpp"
+
 namespace forebay::read {
 
 namespace {
@@ -12,9 +14,15 @@ TimePoint now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-CopyAgent::CopyAgent(unsigned thread_count) {
-  for (unsigned i = 0; i < thread_count; ++i)
-    threads_.emplace_back([this] { run(); });
+Result<std::shared_ptr<CopyAgent>> CopyAgent::start(unsigned thread_count) {
+  std::shared_ptr<CopyAgent> agent(new CopyAgent());
+  while (agent->threads_.size() < thread_count) {
+    auto thread = start_service_thread("forebay-copy", [raw = agent.get()] { raw->run(); });
+    if (!thread && agent->threads_.empty()) return tl::unexpected<Error>(thread.error());
+    if (!thread) break;
+    agent->threads_.push_back(std::move(*thread));
+  }
+  return agent;
 }
 
 CopyAgent::~CopyAgent() { stop(); }
@@ -38,14 +46,19 @@ void CopyAgent::serve(const std::shared_ptr<SessionCore>& session) {
   if (session->announced.exchange(true, std::memory_order_acq_rel)) return;
   const std::lock_guard lock(mutex_);
   if (stopping_) return;
-  if (!session->cached()) {
-    inbox_.push_back(session);
-    if (idle_count_ > 0) announced_.notify_one();
+  if (session->cached()) {
+    look_later(session, now() + kFirstChance);
     return;
   }
-  const bool nobody_looks = !later_.first();
-  later_.add(session, now() + kFirstChance);
-  if (nobody_looks && idle_count_ > 0) announced_.notify_one();
+  inbox_.push_back(session);
+  if (idle_count_ > 0) announced_.notify_one();
+}
+
+/// Under the lock. A thread that sleeps until a later time is told of the earlier one.
+void CopyAgent::look_later(const std::shared_ptr<SessionCore>& session, TimePoint when) {
+  const Deadline first = later_.first();
+  later_.add(session, when);
+  if (idle_count_ > 0 && (!first || when < *first)) announced_.notify_one();
 }
 
 void CopyAgent::requeue_due() {
@@ -91,6 +104,9 @@ void CopyAgent::work_on(const std::shared_ptr<SessionCore>& session) {
 
 void CopyAgent::read_on(const std::shared_ptr<SessionCore>& session) {
   if (session->cached() && session->helped_since(now() - kFirstChance)) {
+    // Its threads copy for themselves; but whoever waits without a thread of theirs (a foreign
+    // loop, another executor) may be none of them.
+    copy_once(session, Urgency::kAwaited);
     serve(session);
     return;
   }
@@ -102,9 +118,9 @@ void CopyAgent::read_on(const std::shared_ptr<SessionCore>& session) {
     return;
   }
   const auto retry_at = session->retry_at();
-  if (!retry_at || session->announced.exchange(true, std::memory_order_acq_rel)) return;
+  if (!retry_at) return;
   const std::lock_guard lock(mutex_);
-  later_.add(session, *retry_at);
+  if (!stopping_) look_later(session, *retry_at);
 }
 
 /// One that waits for its time, or that a thread of ours is busy with already: a helper takes turns
@@ -126,12 +142,13 @@ bool CopyAgent::help() {
   }
   if (!session || !copy_once(session)) return false;
   session->note_help();
+  serve(session);  // what arrived, and the memory that it took part in, may let others go on
   return true;
 }
 
-bool CopyAgent::copy_once(const std::shared_ptr<SessionCore>& session) {
+bool CopyAgent::copy_once(const std::shared_ptr<SessionCore>& session, Urgency least) {
   SessionCore::Transfer transfer;
-  if (!session->next_transfer(transfer)) return false;
+  if (!session->next_transfer(transfer, least)) return false;
   session->copy(transfer);
   return true;
 }

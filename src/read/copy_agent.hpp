@@ -28,7 +28,8 @@ class CopyAgent final : public Agent {
   /// How long a session whose reads are copies is left to its own threads.
   static constexpr std::chrono::microseconds kFirstChance{200};
 
-  explicit CopyAgent(unsigned thread_count);
+  /// Fewer threads if the system refuses some; kLimit if it refuses all.
+  static Result<std::shared_ptr<CopyAgent>> start(unsigned thread_count);
   ~CopyAgent() override;
   CopyAgent(const CopyAgent&) = delete;
   CopyAgent& operator=(const CopyAgent&) = delete;
@@ -42,18 +43,21 @@ class CopyAgent final : public Agent {
   bool help();
 
  private:
+  CopyAgent() = default;
   void run();
   std::shared_ptr<SessionCore> next_session();
   void requeue_due();
+  void look_later(const std::shared_ptr<SessionCore>& session, TimePoint when);
   void work_on(const std::shared_ptr<SessionCore>& session);
   void read_on(const std::shared_ptr<SessionCore>& session);
   std::shared_ptr<SessionCore> find_copying() const;
-  static bool copy_once(const std::shared_ptr<SessionCore>& session);
+  static bool copy_once(const std::shared_ptr<SessionCore>& session,
+                        Urgency least = Urgency::kHint);
 
   std::mutex mutex_;  // guards what follows, up to stopping_
   std::condition_variable announced_;
   std::deque<std::shared_ptr<SessionCore>> inbox_;
-  Retries later_;  // sessions to look at when their time has come; announced, too
+  Retries later_;  // sessions to look at when their time has come
   std::vector<std::shared_ptr<SessionCore>> at_work_;  // those that a thread of ours is reading for
   unsigned idle_count_ = 0;
   bool stopping_ = false;

@@ -5,6 +5,7 @@
 #include "read/core.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -53,12 +54,19 @@ Schedule::Limits limits_of(const SessionCore::Setup& setup) {
 
 }  // namespace
 
-Result<std::shared_ptr<SessionCore>> SessionCore::open(const Setup& setup) {
+Result<std::shared_ptr<SessionCore>> SessionCore::open(const Setup& setup) try {
   auto lease = setup.windows->lease(setup.plan.window_bytes);
   if (!lease) return tl::unexpected<Error>(lease.error());
   std::shared_ptr<SessionCore> core(new SessionCore(setup, std::move(*lease)));
   if (auto mapped = core->map_first(); !mapped) return tl::unexpected<Error>(mapped.error());
   return core;
+} catch (const std::bad_alloc&) {
+  return failure({.kind = ErrorClass::kLimit,
+                  .operation = "open a read session",
+                  .path = setup.file->path(),
+                  .cause = "no memory for the table of " +
+                           std::to_string(setup.extent.size / setup.plan.splinter_bytes + 1) +
+                           " splinters; choose larger ones"});
 }
 
 SessionCore::SessionCore(const Setup& setup, WindowPool::Lease lease)
@@ -180,6 +188,9 @@ bool SessionCore::arm(SplinterIndex splinter,
                       ValidBytes part,
                       Precision precision,
                       detail::Waiter& waiter) {
+  // Once registered, the waiter may be signalled, and its owner drop the last handle, before this
+  // returns.
+  const auto self = shared_from_this();
   {
     const std::lock_guard lock(mutex_);
     // kStarved is not taken here: it belongs to the next want().
@@ -188,7 +199,7 @@ bool SessionCore::arm(SplinterIndex splinter,
     if (!presence || *presence != Presence::kComing) return false;
     waiters_[splinter].push_back({&waiter, part.size()});
   }
-  agent_->serve(shared_from_this());
+  agent_->serve(self);
   return true;
 }
 
@@ -208,9 +219,9 @@ void SessionCore::signal_waiters(SplinterIndex splinter) {
   waiters_.erase(found);
 }
 
-Schedule::Verdict SessionCore::next_load(Load& load) {
+Schedule::Verdict SessionCore::next_load(Load& load, Urgency least) {
   while (true) {
-    const Schedule::Verdict verdict = schedule_.next(load, std::chrono::steady_clock::now());
+    const Schedule::Verdict verdict = schedule_.next(load, std::chrono::steady_clock::now(), least);
     if (verdict == Schedule::Verdict::kGrow) {
       grow();
     } else if (verdict == Schedule::Verdict::kStarved) {
@@ -242,10 +253,13 @@ void SessionCore::starve(SplinterIndex splinter) {
   signal_waiters(splinter);
 }
 
-bool SessionCore::next_transfer(Transfer& transfer) {
+bool SessionCore::next_transfer(Transfer& transfer, Urgency least) {
   const std::lock_guard lock(mutex_);
   stall_.store(Stall::kNone, std::memory_order_seq_cst);
-  if (closed_) return false;
+  if (closed_) {
+    give_memory_back();
+    return false;
+  }
   if (!private_reads_.empty()) {
     const auto& copy = private_reads_.front();
     transfer = {
@@ -255,7 +269,7 @@ bool SessionCore::next_transfer(Transfer& transfer) {
   }
   Load load;
   for (int round = 0; round < 2; ++round) {
-    if (next_load(load) == Schedule::Verdict::kLoad) {
+    if (next_load(load, least) == Schedule::Verdict::kLoad) {
       stall_.store(Stall::kNone, std::memory_order_seq_cst);
       transfer = transfer_of(load);
       return true;
@@ -305,7 +319,7 @@ bool SessionCore::help(SplinterIndex splinter, ValidBytes part, Precision precis
       grow();
       verdict = schedule_.next_for(splinter, load, now);
     }
-    if (verdict == Schedule::Verdict::kRest && cached_) verdict = next_load(load);
+    if (verdict == Schedule::Verdict::kRest && cached_) verdict = next_load(load, Urgency::kHint);
     if (verdict != Schedule::Verdict::kLoad) return false;
     ++counts_.loads_by_waiters;
     transfer = transfer_of(load);
@@ -329,14 +343,11 @@ bool SessionCore::helped_since(TimePoint time) const noexcept {
   return helped_at_.load(std::memory_order_relaxed) >= time;
 }
 
-std::shared_ptr<PrivateRead> SessionCore::read_privately(ByteRange range) {
+std::shared_ptr<PrivateRead> SessionCore::read_privately(ByteRange range) try {
   auto copy = std::make_shared<PrivateRead>(range, alignment_of(*file_));
   {
     const std::lock_guard lock(mutex_);
-    if (closed_) {
-      copy->finish(closed_error());
-      return copy;
-    }
+    if (closed_) return std::make_shared<PrivateRead>(range, closed_error());
     private_reads_.push_back(copy);
     ++counts_.private_copies;
     counts_.private_copy_bytes += range.size;
@@ -344,6 +355,17 @@ std::shared_ptr<PrivateRead> SessionCore::read_privately(ByteRange range) {
   }
   agent_->serve(shared_from_this());
   return copy;
+} catch (const std::bad_alloc&) {
+  return std::make_shared<PrivateRead>(range, no_memory_error(range));
+}
+
+Error SessionCore::no_memory_error(const ByteRange& range) const {
+  return Error({.kind = ErrorClass::kLimit,
+                .operation = "read",
+                .path = path(),
+                .offset_bytes = range.offset,
+                .cause = "no memory for a copy of " + std::to_string(range.size) +
+                         " bytes; views of others hold the session's window"});
 }
 
 void SessionCore::finish(const Transfer& transfer, const Result<std::uint64_t>& bytes) {
@@ -382,6 +404,7 @@ void SessionCore::finish_load(const Load& load, const Result<std::uint64_t>& byt
     unreadable_.insert(load.splinter);
   }
   signal_waiters(load.splinter);
+  if (closed_) give_memory_back();
 }
 
 Error SessionCore::short_file_error(std::uint64_t missing_byte) const {
@@ -413,6 +436,16 @@ SessionReport SessionCore::report() const {
   return report;
 }
 
+/// The window of a closed session goes back to the budget as soon as no View and no transfer uses
+/// it, even while handles are still about. Under the lock.
+void SessionCore::give_memory_back() {
+  // Said first: a View that is released meanwhile is seen by one side or the other.
+  stall_.store(Stall::kUntilReleased, std::memory_order_seq_cst);
+  if (schedule_.loads_under_way() > 0 || !schedule_.vacate_all()) return;
+  stall_.store(Stall::kNone, std::memory_order_seq_cst);
+  lease_ = {};
+}
+
 void SessionCore::close() {
   std::deque<std::shared_ptr<PrivateRead>> dropped;
   {
@@ -426,6 +459,7 @@ void SessionCore::close() {
         one.waiter->signal();
     }
     waiters_.clear();
+    give_memory_back();
   }
   for (const auto& copy : dropped)
     copy->finish(closed_error());

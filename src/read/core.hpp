@@ -98,6 +98,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   SessionReport report() const;
   void close();
   Error closed_error() const;
+  Error no_memory_error(const ByteRange& range) const;
   bool closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
 
   // For the agent.
@@ -108,9 +109,9 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
     Load load;
     std::shared_ptr<PrivateRead> copy;  ///< null: a load into the window
   };
-  /// The next thing to read. False: nothing now; the agent is told (Agent::serve) when that
-  /// changes.
-  bool next_transfer(Transfer& transfer);
+  /// The next thing to read that is at least so urgent. False: nothing now; the agent is told
+  /// (Agent::serve) when that changes.
+  bool next_transfer(Transfer& transfer, Urgency least = Urgency::kHint);
   /// If next_transfer() gave nothing: when to try again at the latest, as somebody waits.
   std::optional<TimePoint> retry_at() const;
   /// True if reading this session's file is copying, so that a thread with nothing else to do may
@@ -147,7 +148,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
 
   SessionCore(const Setup& setup, WindowPool::Lease lease);
   Status map_first();
-  Schedule::Verdict next_load(Load& load);
+  Schedule::Verdict next_load(Load& load, Urgency least);
   void grow();
   void starve(SplinterIndex splinter);
   void signal_waiters(SplinterIndex splinter);
@@ -159,6 +160,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   Error short_file_error(std::uint64_t missing_byte) const;
   Transfer transfer_of(const Load& load) const;
   void rest();
+  void give_memory_back();
   void wake_agent();
 
   const std::shared_ptr<storage::File> file_;

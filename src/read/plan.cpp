@@ -30,6 +30,8 @@ constexpr std::uint64_t kBusyWindowBytes = kEagerShare * kDirectDepth * kSplinte
 // Of what the Runtime has in all, 1 / this is kept for windows of a few splinters, so that sessions
 // can still be opened after some have taken as much as they like.
 constexpr std::uint64_t kReserveShare = 2;
+// A session that was given no budget grows until 1 / this of all memory is left to others.
+constexpr std::uint64_t kGrowthReserveShare = 8;
 // So that the residency table stays below 24 MiB whatever the size of the file.
 constexpr std::uint64_t kSplintersMax = 1ULL << 20U;
 // What is given by hand may go further, but not beyond what memory has room for and SplinterIndex
@@ -79,6 +81,14 @@ Status check_splinter(const ReadPlan& plan, const ReadFacts& facts) {
                                                       std::to_string(facts.alignment_bytes));
   }
   return {};
+}
+
+/// The budget of a session that was given none.
+std::uint64_t choose_budget(const ReadFacts& facts, std::uint64_t window_bytes) {
+  const std::uint64_t reserve = facts.total_bytes / kGrowthReserveShare;
+  const std::uint64_t smallest =
+      std::min(facts.available_bytes, std::max(window_bytes, kBufferedWindowBytes));
+  return std::max(smallest, facts.available_bytes - std::min(facts.available_bytes, reserve));
 }
 
 /// What the session likes, as long as that leaves the reserve alone and half of the rest for the
@@ -138,7 +148,7 @@ Result<ReadPlan> plan_read(const ReadFacts& facts, const ReadPlan& wanted) {
   ReadPlan plan = wanted;
   plan.access = wanted.access.value_or(facts.access);
   plan.reason = wanted.access ? "access as given" : facts.access_reason;
-  if (plan.budget_bytes == 0) plan.budget_bytes = facts.available_bytes;
+  if (plan.budget_bytes == 0) plan.budget_bytes = choose_budget(facts, wanted.window_bytes);
   if (plan.splinter_bytes == 0) plan.splinter_bytes = choose_splinter(facts, plan.budget_bytes);
   if (auto checked = check_splinter(plan, facts); !checked)
     return tl::unexpected<Error>(checked.error());

@@ -119,6 +119,16 @@ TEST(ReadPlan, a_window_given_by_hand_is_not_made_smaller_while_it_fits) {
   EXPECT_EQ(plan_read(about, {.window_bytes = 64_MiB})->window_bytes, 64_MiB);
 }
 
+TEST(ReadPlan, a_session_without_a_budget_leaves_some_memory_to_others) {
+  ReadFacts about = facts(4_GiB, Access::kBuffered);
+  about.total_bytes = 64_MiB;
+  about.available_bytes = 64_MiB;
+  EXPECT_EQ(plan_read(about)->budget_bytes, 56_MiB);
+  EXPECT_EQ(plan_read(about, {.budget_bytes = 64_MiB})->budget_bytes, 64_MiB);
+  about.available_bytes = 8_MiB;
+  EXPECT_EQ(plan_read(about)->budget_bytes, 1_MiB);
+}
+
 TEST(ReadPlan, splinter_must_be_a_power_of_two_in_range) {
   for (const std::uint64_t bad : {1000ULL, 2048ULL, 3ULL << 20U, 1ULL << 30U}) {
     const auto plan = plan_read(facts(1_GiB, Access::kBuffered), {.splinter_bytes = bad});

@@ -15,6 +15,9 @@ PrivateRead::PrivateRead(ByteRange range, std::uint64_t alignment_bytes) : range
   memory_ = {storage_.get() + (up(address) - address), size};
 }
 
+PrivateRead::PrivateRead(ByteRange range, Error error)
+    : range_(range), file_offset_(range.offset), finished_(true), error_(std::move(error)) {}
+
 void PrivateRead::finish(std::optional<Error> error) {
   const std::lock_guard lock(mutex_);
   error_ = std::move(error);

@@ -20,6 +20,8 @@ class PrivateRead {
   /// Memory for `range`, with room for a transfer whose offset, length and address are multiples of
   /// `alignment`.
   PrivateRead(ByteRange range, std::uint64_t alignment_bytes);
+  /// For one that never begins, because `error` stands in its way.
+  PrivateRead(ByteRange range, Error error);
 
   const ByteRange& range() const noexcept { return range_; }
   /// What the agent reads, and where it starts in the file.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -69,7 +70,7 @@ bool GatherRead::advance() {
 bool GatherRead::take_splinter() {
   SessionCore& core = wait_.core();
   const Geometry& geometry = core.geometry();
-  const Extent piece = take_.current();
+  const Piece piece = take_.current();
   const SplinterIndex splinter = geometry.index_at(piece.file_offset);
   const ValidBytes part = geometry.part_of({piece.file_offset, piece.size}, splinter);
   if (core.pin(splinter, part)) {
@@ -111,7 +112,7 @@ std::uint64_t GatherRead::copy_pieces(const ByteRange& held,
                                       const std::byte* bytes) {
   std::uint64_t reached = take_.current().file_offset;
   while (!take_.done()) {
-    const Extent& piece = take_.current();
+    const Piece& piece = take_.current();
     const std::uint64_t end = std::min(piece.end(), limit);
     if (piece.file_offset < held.offset || piece.file_offset >= limit || end > held.end()) break;
     const std::uint64_t size = end - piece.file_offset;
@@ -126,7 +127,7 @@ ValidBytes GatherRead::hull_ahead(ExtentCursor& cursor, SplinterIndex splinter) 
   const Geometry& geometry = wait_.core().geometry();
   ValidBytes all_parts;
   while (!cursor.done() && geometry.index_at(cursor.current().file_offset) == splinter) {
-    const Extent& piece = cursor.current();
+    const Piece& piece = cursor.current();
     const ValidBytes part = geometry.part_of({piece.file_offset, piece.size}, splinter);
     all_parts = hull(all_parts, part);
     cursor.advance(part.size());
@@ -210,7 +211,8 @@ Result<View> ViewRequest::take() {
     return HandleAccess::of_window(wait_.core_pointer(), range_, run + lead);
   }
   // Its splinters lie apart in the window: contiguous all the same, at the price of a copy.
-  auto memory = std::make_unique_for_overwrite<std::byte[]>(range_.size);
+  std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[range_.size]);
+  if (!memory) return tl::unexpected<Error>(core.no_memory_error(range_));
   for (SplinterIndex splinter = first_; splinter <= last_; ++splinter) {
     const ValidBytes held = part(splinter);
     const std::uint64_t place = core.geometry().start_of(splinter) + held.first - range_.offset;

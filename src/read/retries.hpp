@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Retries: sessions that an agent must look at again at a certain time even if nobody tells it to.
-// Only those are here in which somebody waits for memory that others hold, so it is nearly always
-// empty.
+// Retries: sessions that an agent must look at again at a certain time even if nobody tells it to:
+// those in which somebody waits for memory that others hold, and those that are left to their own
+// threads for a moment. There are few at any time.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,15 @@ class SessionCore;
 /// Not thread-safe.
 class Retries {
  public:
+  /// A session that is here already keeps the earlier time.
   void add(std::shared_ptr<SessionCore> session, TimePoint when) {
-    entries_.emplace_back(when, std::move(session));
+    const auto known = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](const Entry& entry) { return entry.second == session; });
+    if (known == entries_.end()) {
+      entries_.emplace_back(when, std::move(session));
+    } else {
+      known->first = std::min(known->first, when);
+    }
   }
 
   /// When the first one is due; no value if there is none.

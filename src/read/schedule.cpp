@@ -63,13 +63,14 @@ void Schedule::enqueue(SplinterIndex splinter, Urgency urgency) {
   queues_.at(static_cast<std::size_t>(urgency)).push_back(splinter);
 }
 
-Schedule::Verdict Schedule::next(Load& load, TimePoint now) {
+Schedule::Verdict Schedule::next(Load& load, TimePoint now, Urgency least) {
   now_ = now;
   needs_slot_ = false;
+  retry_at_.reset();
   if (loads_under_way_ >= limits_.loads_max) return Verdict::kRest;
   survey();
-  const Verdict verdict = next_wanted(load);
-  if (verdict != Verdict::kRest || needs_slot_) return verdict;
+  const Verdict verdict = next_wanted(load, least);
+  if (verdict != Verdict::kRest || needs_slot_ || least > Urgency::kHint) return verdict;
   return next_eager(load);
 }
 
@@ -82,21 +83,18 @@ Schedule::Verdict Schedule::next_for(SplinterIndex splinter, Load& load, TimePoi
   return place(splinter, found->second.urgency, load);
 }
 
-Schedule::Verdict Schedule::next_wanted(Load& load) {
+Schedule::Verdict Schedule::next_wanted(Load& load, Urgency least) {
   bool somebody_waits = false;
-  for (std::size_t level = kUrgencies; level-- > 0;) {
+  for (std::size_t level = kUrgencies; level-- > static_cast<std::size_t>(least);) {
     const auto urgency = static_cast<Urgency>(level);
     const SplinterIndex splinter = first_wanted(urgency);
     if (splinter == kNobody) continue;
     const Verdict verdict = place(splinter, urgency, load);
-    if (verdict != Verdict::kRest) {
-      retry_at_.reset();
-      return verdict;
-    }
+    if (verdict != Verdict::kRest) return verdict;
     needs_slot_ = needs_slot_ || urgency > Urgency::kHint;
     somebody_waits = somebody_waits || urgency >= Urgency::kAwaited;
   }
-  retry_at_ = somebody_waits ? end_of_patience() : std::nullopt;
+  if (somebody_waits) retry_at_ = end_of_patience();
   return Verdict::kRest;
 }
 
@@ -353,6 +351,15 @@ bool Schedule::vacate(std::uint32_t slot) {
   // Somebody asked for more of it while it was here: the request goes on from the start.
   if (wants_.contains(evicted)) table_[evicted].set_residency(Residency::kWanted);
   return true;
+}
+
+bool Schedule::vacate_all() {
+  bool all_vacant = true;
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+    const bool vacated = !slots_[i].busy && vacate(i);
+    all_vacant = all_vacant && vacated;
+  }
+  return all_vacant;
 }
 
 ValidBytes Schedule::aligned(ValidBytes part) const {

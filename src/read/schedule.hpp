@@ -68,8 +68,8 @@ class Schedule {
   /// already.
   void want(SplinterIndex splinter, ValidBytes part, Urgency urgency, Precision precision);
 
-  /// What to do next.
-  Verdict next(Load& load, TimePoint now);
+  /// What to do next for wants of at least this urgency; hints and eager reading are the least.
+  Verdict next(Load& load, TimePoint now, Urgency least = Urgency::kHint);
   /// The same for one wanted splinter, out of turn, for a thread that would do it itself.
   Verdict next_for(SplinterIndex splinter, Load& load, TimePoint now);
 
@@ -87,6 +87,9 @@ class Schedule {
 
   /// Nothing is wanted any more, and nothing is read ahead.
   void clear();
+
+  /// Takes every slot away from its splinter. False if some are pinned or busy: those stay.
+  bool vacate_all();
 
   bool wants(SplinterIndex splinter) const { return wants_.contains(splinter); }
   std::uint32_t slots() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
@@ -145,7 +148,7 @@ class Schedule {
   Verdict place(SplinterIndex splinter, Urgency urgency, Load& load);
   Verdict extend(SplinterIndex splinter, ValidBytes part, Load& load);
   Verdict next_eager(Load& load);
-  Verdict next_wanted(Load& load);
+  Verdict next_wanted(Load& load, Urgency least);
   SplinterIndex first_wanted(Urgency urgency);
   void enqueue(SplinterIndex splinter, Urgency urgency);
   std::optional<std::uint32_t> vacant_slot(SplinterIndex splinter) const;

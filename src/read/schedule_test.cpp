@@ -68,6 +68,38 @@ Schedule::Limits limits(std::uint32_t slots, std::uint32_t slots_max, std::uint3
           .eager_max = eager};
 }
 
+// An agent that was told of a time that has passed came back at once, for ever.
+TEST(Schedule, no_time_to_retry_is_kept_from_before) {
+  Bench bench(16, limits(4, 4, 0));
+  Load load;
+  for (SplinterIndex i = 0; i < 4; ++i) {
+    bench.want(i, Urgency::kAwaited);
+    ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
+    bench.finish(load, kUnit);
+  }
+  bench.want(9, Urgency::kAwaited);
+  ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kRest);
+  ASSERT_TRUE(bench.schedule.retry_at());
+  for (SplinterIndex i = 0; i < 4; ++i) {
+    bench.serve(i);
+    bench.want(10 + i, Urgency::kBlocked);
+    ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
+  }
+  ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kRest);  // as much as may be under way
+  EXPECT_FALSE(bench.schedule.retry_at());
+}
+
+TEST(Schedule, only_wants_of_an_urgency_are_done_if_so_asked) {
+  Bench bench(16, limits(4, 4, 4));
+  Load load;
+  bench.want(5, Urgency::kAsked);
+  EXPECT_EQ(bench.schedule.next(load, bench.now, Urgency::kAwaited), Verdict::kRest);
+  bench.want(6, Urgency::kAwaited);
+  ASSERT_EQ(bench.schedule.next(load, bench.now, Urgency::kAwaited), Verdict::kLoad);
+  EXPECT_EQ(load.splinter, 6U);
+  EXPECT_EQ(bench.run(), (std::vector<SplinterIndex>{5, 0, 1}));
+}
+
 TEST(Schedule, reads_ahead_up_to_the_limit_and_no_further) {
   Bench bench(100, limits(8, 8, 3));
   EXPECT_EQ(bench.run(), (std::vector<SplinterIndex>{0, 1, 2}));

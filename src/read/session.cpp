@@ -99,6 +99,10 @@ Future<ByteCount> Session::read(std::uint64_t offset, std::span<std::byte> into)
 
 Future<ByteCount> Session::read(std::span<const ByteRange> ranges,
                                 std::span<std::byte> into) const {
+  for (const ByteRange& range : ranges) {
+    if (range.empty()) continue;
+    if (auto error = refuse_range(*core_, range)) return *error;
+  }
   return gather(core_, ExtentCursor::of_ranges(ranges), into);
 }
 
@@ -138,7 +142,12 @@ Future<View> Session::request_view(ByteRange range) const {
   return Future<View>(std::move(request));
 }
 
-Views Session::views(ByteRange range) const { return Views(*this, range); }
+Views Session::views(Extent part) const {
+  const ByteRange session = extent();
+  if (part == Extent{}) return Views(*this, session);
+  const bool to_the_end = part.size == all && part.offset <= session.end();
+  return Views(*this, {part.offset, to_the_end ? session.end() - part.offset : part.size});
+}
 
 void Session::prefetch(ByteRange range) const {
   const Geometry& geometry = core_->geometry();
@@ -157,6 +166,8 @@ SessionReport Session::report() const { return core_->report(); }
 void Session::close() const { core_->close(); }
 
 Future<View> Views::next() {
+  if (!session_.extent().contains(rest_))
+    return session_.view(std::exchange(rest_, {rest_.end(), 0}));
   const std::uint64_t unit = session_.plan().splinter_bytes;
   const std::uint64_t piece_end = std::min(rest_.end(), (rest_.offset / unit + 1) * unit);
   const ByteRange piece{rest_.offset, piece_end - rest_.offset};

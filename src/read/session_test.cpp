@@ -268,6 +268,53 @@ TEST_F(SessionTest, a_view_larger_than_the_budget_is_refused_with_both_sizes) {
   EXPECT_TRUE(result_of(session.view({0, 4 * kUnit})));
 }
 
+TEST_F(SessionTest, views_of_what_is_left_out_end_with_the_session) {
+  const Session session = rig.open(word_file(3 * kUnit), {100, 2 * kUnit}, SmallPlan{});
+  const auto count_bytes = [&](Views pieces) {
+    std::uint64_t bytes = 0;
+    EXPECT_TRUE(pieces.for_each([&](const View& piece) { bytes += piece.bytes().size(); }));
+    return bytes;
+  };
+  EXPECT_EQ(count_bytes(session.views()), 2 * kUnit);
+  EXPECT_EQ(count_bytes(session.views({.offset = 110})), 2 * kUnit - 10);
+  EXPECT_EQ(count_bytes(session.views({.offset = 110, .size = 7})), 7U);
+}
+
+TEST_F(SessionTest, views_that_leave_the_session_fail_once) {
+  const Session session = rig.open(word_file(3 * kUnit), {100, 2 * kUnit}, SmallPlan{});
+  for (const Extent& part : {Extent{0, kUnit}, Extent{3 * kUnit, all}, Extent{100, 2 * kUnit + 1},
+                             Extent{UINT64_MAX, all}}) {
+    Views pieces = session.views(part);
+    EXPECT_EQ(error_class(result_of(pieces.next())), ErrorClass::kOutOfRange);
+    EXPECT_TRUE(pieces.done());
+  }
+}
+
+TEST_F(SessionTest, a_list_that_leaves_the_session_names_the_piece) {
+  const Session session = rig.open_words(4 * kUnit, SmallPlan{});
+  const std::array<ByteRange, 2> ranges{{{0, 50}, {4 * kUnit - 10, 50}}};
+  std::vector<std::byte> into(100);
+  const auto got = result_of(session.read(ranges, into));
+  ASSERT_EQ(error_class(got), ErrorClass::kOutOfRange);
+  EXPECT_EQ(got.error().offset_bytes(), 4 * kUnit - 10);
+  EXPECT_NE(got.error().message().find("50 bytes"), std::string::npos) << got.error().message();
+}
+
+// Handles may live on, in a task that nobody looks at any more.
+TEST_F(SessionTest, closing_gives_memory_back_as_soon_as_no_view_holds_it) {
+  const std::uint64_t before = rig.windows()->available_bytes();
+  const Session session = rig.open_words(8 * kUnit, SmallPlan{});
+  auto view = result_of(session.view({kUnit, 100}));
+  ASSERT_TRUE(view);
+  EXPECT_LT(rig.windows()->available_bytes(), before);
+  session.close();
+  EXPECT_LT(rig.windows()->available_bytes(), before);
+  EXPECT_TRUE(is_words(view->bytes(), kUnit));
+  view->release();
+  EXPECT_TRUE(eventually([&] { return rig.windows()->available_bytes() == before; }));
+  EXPECT_EQ(error_class(result_of(session.view({kUnit, 100}))), ErrorClass::kClosed);
+}
+
 TEST_F(SessionTest, zero_bytes_are_always_there) {
   const Session session = rig.open(word_file(2 * kUnit), {100, kUnit}, SmallPlan{});
   EXPECT_EQ(*result_of(session.read(100, std::span<std::byte>())), 0U);

@@ -265,11 +265,12 @@ class Rig {
   explicit Rig(Whereabouts files = Whereabouts::kOnDisk)
       : files_(files),
         windows_(std::make_shared<WindowPool>(64_MiB)),
-        buffered_(std::make_shared<CopyAgent>(2)) {
+        buffered_(CopyAgent::start(2).value()) {
     auto started = EngineAgent::start(
         {.choice = storage::BackendChoice::kThreads, .queue_depth = kOperations});
     EXPECT_TRUE(started) << started.error().message();
     direct_ = *started;
+    loop_.set_idle_work([this] { return buffered_->help(); });
   }
   ~Rig() {
     direct_->stop();
@@ -291,15 +292,17 @@ class Rig {
                                  .total_bytes = windows_->budget_bytes()},
                                 wanted);
     EXPECT_TRUE(plan) << plan.error().message();
+    const auto agent =
+        plan->access == Access::kDirect ? direct_ : std::shared_ptr<Agent>(buffered_);
     auto core = SessionCore::open({.file = std::move(file),
                                    .extent = extent,
                                    .plan = *plan,
                                    .windows = windows_,
-                                   .agent = plan->access == Access::kDirect ? direct_ : buffered_,
+                                   .agent = agent,
                                    .executor = &loop_,
                                    .cached = files_ == Whereabouts::kInPageCache});
     EXPECT_TRUE(core) << core.error().message();
-    (plan->access == Access::kDirect ? direct_ : buffered_)->serve(*core);
+    agent->serve(*core);
     return HandleAccess::session(*core);
   }
   /// A session on all of a file of words.
@@ -311,7 +314,7 @@ class Rig {
   const Whereabouts files_;
   EventLoop loop_;
   std::shared_ptr<WindowPool> windows_;
-  std::shared_ptr<Agent> buffered_;
+  std::shared_ptr<CopyAgent> buffered_;
   std::shared_ptr<Agent> direct_;
 };
 

@@ -72,7 +72,11 @@ class RuntimeCore {
   Result<std::shared_ptr<read::Agent>> agent_for(Access access) {
     const std::lock_guard lock(mutex_);
     if (access == Access::kBuffered) {
-      if (!buffered_) buffered_ = std::make_shared<read::CopyAgent>(copy_threads(options_));
+      if (!buffered_) {
+        auto started = read::CopyAgent::start(copy_threads(options_));
+        if (!started) return tl::unexpected<Error>(started.error());
+        buffered_ = std::move(*started);
+      }
       helps_when_idle_.store(true, std::memory_order_release);
       return buffered_;
     }

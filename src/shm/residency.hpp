@@ -54,7 +54,9 @@ class Splinter {
   /// is not there.
   static constexpr std::uint32_t kPinsMax = 0x7FFF;
 
-  Word load() const noexcept { return {word_.load(std::memory_order_acquire)}; }
+  /// In one order with everything else that tells agents and tasks about each other: an agent that
+  /// says that it rests and then looks sees every release that did not see it rest.
+  Word load() const noexcept { return {word_.load(std::memory_order_seq_cst)}; }
 
   /// Pins the splinter if it is ready. Any thread.
   bool try_pin() noexcept {

@@ -28,8 +28,16 @@ tl::unexpected<Error> window_error(const char* operation,
 }
 
 // Linux 6.1; the headers of older C libraries do not have it.
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
+#ifdef MADV_COLLAPSE
+constexpr int kCollapse = MADV_COLLAPSE;
+#else
+constexpr int kCollapse = 25;
+#endif
+// Linux 5.14.
+#ifdef MADV_POPULATE_WRITE
+constexpr int kPopulate = MADV_POPULATE_WRITE;
+#else
+constexpr int kPopulate = 23;
 #endif
 
 /// What the processor maps by one entry of its second level; 0 where the kernel does not say.
@@ -75,7 +83,10 @@ std::uint64_t page_bytes() noexcept {
 Result<Window> Window::create() {
   Window window;
   window.descriptor_ = ::memfd_create("forebay-window", MFD_CLOEXEC);
-  if (window.descriptor_ < 0) return window_error("create shared memory", errno, 0);
+  if (window.descriptor_ < 0) {
+    return tl::unexpected<Error>(
+        system_error({.operation = "create shared memory for a window"}, errno));
+  }
   return window;
 }
 
@@ -118,8 +129,8 @@ void Window::take_huge_pages(std::byte* base, std::uint64_t size_bytes) {
   for (std::uint64_t at = first; at + huge <= size_bytes; at += huge) {
     const auto page = static_cast<off_t>(page_bytes());
     if (::fallocate(descriptor_, 0, static_cast<off_t>(at), page) != 0) return;
-    if (::madvise(base + at, page_bytes(), MADV_POPULATE_WRITE) != 0) return;
-    if (::madvise(base + at, huge, MADV_COLLAPSE) != 0) return;
+    if (::madvise(base + at, page_bytes(), kPopulate) != 0) return;
+    if (::madvise(base + at, huge, kCollapse) != 0) return;
   }
 }
 
@@ -147,7 +158,7 @@ Result<std::byte*> Window::map(std::uint64_t size_bytes) {
     return tl::unexpected<Error>(reserved.error());
   }
   // Where the kernel does not know this, each page is mapped when it is touched first.
-  static_cast<void>(::madvise(base, 2 * size_bytes, MADV_POPULATE_WRITE));
+  static_cast<void>(::madvise(base, 2 * size_bytes, kPopulate));
   mappings_.push_back({base, size_bytes});
   return base;
 }
