@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tipsy/arguments.hpp"
 
+#include <forebay/config.hpp>
+
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -54,36 +54,11 @@ bool parse_whole(std::string_view text, Number& number) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-struct Suffix {
-  std::string_view name;
-  double factor;
-};
-constexpr std::array kSuffixes{
-    Suffix{"KiB", 0x1p10}, Suffix{"MiB", 0x1p20}, Suffix{"GiB", 0x1p30},
-    Suffix{"TiB", 0x1p40}, Suffix{"kB", 1e3},     Suffix{"MB", 1e6},
-    Suffix{"GB", 1e9},     Suffix{"TB", 1e12},    Suffix{"B", 1},
-};
-
 }  // namespace
 
 Error usage_error(std::string cause) {
   return Error(
       {.kind = ErrorClass::kInvalidArgument, .operation = "usage", .cause = std::move(cause)});
-}
-
-std::optional<std::uint64_t> parse_size(std::string_view text) {
-  std::uint64_t whole = 0;
-  if (parse_whole(text, whole)) return whole;
-  for (const Suffix& suffix : kSuffixes) {
-    if (!text.ends_with(suffix.name)) continue;
-    const std::string_view digits = text.substr(0, text.size() - suffix.name.size());
-    double number = 0;
-    if (!parse_whole(digits, number) || !(number >= 0)) return std::nullopt;
-    const double bytes = std::floor(number * suffix.factor);
-    if (bytes >= 0x1p63) return std::nullopt;
-    return static_cast<std::uint64_t>(bytes);
-  }
-  return std::nullopt;
 }
 
 Result<Arguments> Arguments::parse(std::span<const std::string_view> words,
@@ -140,13 +115,17 @@ Result<std::uint64_t> Arguments::number(std::string_view option,
                               bounds.least, bounds.most, *given)));
 }
 
-Result<std::optional<std::uint64_t>> Arguments::size_bytes(std::string_view option) const {
+Result<std::optional<std::uint64_t>> Arguments::size_bytes(std::string_view option,
+                                                           Bounds bounds) const {
   const std::optional<std::string_view> given = text(option);
   if (!given) return std::optional<std::uint64_t>{};
-  const std::optional<std::uint64_t> size = parse_size(*given);
-  if (size) return size;
-  return tl::unexpected<Error>(
-      usage_error(fmt::format("{} must be a size such as 64MiB, not '{}'", option, *given)));
+  const Result<std::uint64_t> size = parse_size(*given);
+  if (!size) {
+    return tl::unexpected<Error>(usage_error(fmt::format("{}: {}", option, size.error().cause())));
+  }
+  if (*size >= bounds.least && *size <= bounds.most) return *size;
+  return tl::unexpected<Error>(usage_error(fmt::format("{} must be from {} to {} bytes, not '{}'",
+                                                       option, bounds.least, bounds.most, *given)));
 }
 
 }  // namespace forebay::tipsy

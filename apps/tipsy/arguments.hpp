@@ -32,16 +32,18 @@ class Arguments {
   bool has(std::string_view option) const { return options_.contains(option); }
   /// The value as given, empty for a flag; nullopt if the option is absent.
   std::optional<std::string_view> text(std::string_view option) const;
-  /// A whole number in [least, most], or `otherwise` if the option is absent.
+  /// Both ends are allowed.
   struct Bounds {
     std::uint64_t least = 0;
     std::uint64_t most = UINT64_MAX;
   };
+  /// A whole number within bounds, or `otherwise` if the option is absent.
   Result<std::uint64_t> number(std::string_view option,
                                std::uint64_t otherwise,
                                Bounds bounds) const;
-  /// A number of bytes, with or without a suffix (KiB, kB, ...); nullopt if the option is absent.
-  Result<std::optional<std::uint64_t>> size_bytes(std::string_view option) const;
+  /// A number of bytes within bounds, written as forebay::parse_size() reads it; nullopt if the
+  /// option is absent.
+  Result<std::optional<std::uint64_t>> size_bytes(std::string_view option, Bounds bounds) const;
 
  private:
   /// Adds the option in `word`, with its value from `rest` where it needs one.
@@ -52,9 +54,6 @@ class Arguments {
   std::string path_;
   std::map<std::string, std::string, std::less<>> options_;
 };
-
-/// "64MiB" or "1500" or "1.5GB"; nullopt if it is no size.
-std::optional<std::uint64_t> parse_size(std::string_view text);
 
 /// A usage error.
 Error usage_error(std::string cause);

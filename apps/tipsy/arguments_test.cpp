@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tipsy/arguments.hpp"
 
+#include <forebay/range.hpp>
+
 #include <gtest/gtest.h>
 
 namespace forebay::tipsy {
@@ -25,7 +27,7 @@ TEST(Arguments, options_may_stand_before_and_after_the_path) {
   EXPECT_EQ(parsed->path(), "file");
   EXPECT_TRUE(parsed->has("--fast"));
   EXPECT_EQ(parsed->number("--tasks", 1, {}), 7U);
-  EXPECT_EQ(*parsed->size_bytes("--size"), 3072U);
+  EXPECT_EQ(*parsed->size_bytes("--size", {}), 3072U);
 }
 
 TEST(Arguments, absent_options_have_their_defaults) {
@@ -34,7 +36,7 @@ TEST(Arguments, absent_options_have_their_defaults) {
   EXPECT_FALSE(parsed->has("--fast"));
   EXPECT_EQ(parsed->text("--size"), std::nullopt);
   EXPECT_EQ(parsed->number("--tasks", 4096, {}), 4096U);
-  EXPECT_EQ(*parsed->size_bytes("--size"), std::nullopt);
+  EXPECT_EQ(*parsed->size_bytes("--size", {}), std::nullopt);
 }
 
 TEST(Arguments, a_path_may_begin_with_dashes_after_the_end_of_options) {
@@ -60,17 +62,32 @@ TEST(Arguments, numbers_must_be_whole_and_in_bounds) {
   EXPECT_EQ(parse({"file", "--tasks", "10"})->number("--tasks", 1, {1, 10}), 10U);
 }
 
-TEST(Arguments, sizes_have_binary_and_decimal_suffixes) {
-  EXPECT_EQ(parse_size("1500"), 1500U);
-  EXPECT_EQ(parse_size("1B"), 1U);
-  EXPECT_EQ(parse_size("1GiB"), 1ULL << 30U);
-  EXPECT_EQ(parse_size("1.5kB"), 1500U);
-  EXPECT_EQ(parse_size("0.5MiB"), 1ULL << 19U);
-  EXPECT_EQ(parse_size("2TB"), 2'000'000'000'000ULL);
-  for (const std::string_view text :
-       {"", "B", "GiB", "x", "-1", "-1GiB", "1gib", "1 GiB", "nanKiB", "infB", "9e99TB"}) {
-    EXPECT_EQ(parse_size(text), std::nullopt) << text;
+TEST(Arguments, sizes_are_written_as_settings_are) {
+  for (const std::string_view text : {"67108864", "64MiB", "64 MiB", "64 mib", "65536kib"}) {
+    EXPECT_EQ(*parse({"file", "--size", text})->size_bytes("--size", {}), 64_MiB) << text;
   }
+  EXPECT_EQ(*parse({"file", "--size", "2TB"})->size_bytes("--size", {}), 2'000'000'000'000U);
+}
+
+TEST(Arguments, what_is_no_size_is_refused_with_option_and_reason) {
+  for (const std::string_view text :
+       {"", "B", "GiB", "x", "-1", "-1GiB", "1.5GiB", "1 Qib", "nanKiB", "9999999999TB"}) {
+    const auto size = parse({"file", "--size", text})->size_bytes("--size", {});
+    ASSERT_FALSE(size) << text;
+    EXPECT_EQ(size.error().operation(), "usage");
+    EXPECT_TRUE(size.error().cause().starts_with("--size: \"" + std::string(text) + "\" "))
+        << size.error().cause();
+  }
+}
+
+TEST(Arguments, sizes_out_of_bounds_are_refused_with_option_and_bounds) {
+  const auto size_of = [](std::string_view text) {
+    return parse({"file", "--size", text})->size_bytes("--size", {1024, 4096});
+  };
+  EXPECT_EQ(*size_of("1KiB"), 1024U);
+  EXPECT_EQ(*size_of("4KiB"), 4096U);
+  EXPECT_EQ(size_of("1023").error().cause(), "--size must be from 1024 to 4096 bytes, not '1023'");
+  EXPECT_FALSE(size_of("4097"));
 }
 
 }  // namespace

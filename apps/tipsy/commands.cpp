@@ -21,6 +21,9 @@ namespace {
 constexpr std::uint64_t kTasksMax = 1U << 24U;
 constexpr std::uint64_t kThreadsMax = 256;
 constexpr std::uint64_t kShellsMax = 10000;
+constexpr Arguments::Bounds kFileBytes{0, INT64_MAX};
+/// Those of FOREBAY_BUDGET.
+constexpr Arguments::Bounds kBudgetBytes{64_KiB, 1024_GiB};
 
 const std::vector<std::string_view> kPrecisionFlags{"--single", "--double-positions",
                                                     "--double-velocities"};
@@ -82,7 +85,7 @@ Result<RunOptions> run_options(const Arguments& arguments) {
   if (!tasks) return tl::unexpected<Error>(tasks.error());
   const auto threads = thread_count(arguments);
   if (!threads) return tl::unexpected<Error>(threads.error());
-  const auto budget = arguments.size_bytes("--budget");
+  const auto budget = arguments.size_bytes("--budget", kBudgetBytes);
   if (!budget) return tl::unexpected<Error>(budget.error());
   return RunOptions{
       .path = arguments.path(),
@@ -155,7 +158,7 @@ Result<Counts> new_counts(const Arguments& arguments, const Layout& shape) {
     return tl::unexpected<Error>(usage_error("--size excludes --gas, --dark and --star"));
   }
   if (given) return Counts{counts[0], counts[1], counts[2]};
-  const auto size = arguments.size_bytes("--size");
+  const auto size = arguments.size_bytes("--size", kFileBytes);
   if (!size) return tl::unexpected<Error>(size.error());
   return counts_for_size(size->value_or(1_GiB), shape);
 }

@@ -2,6 +2,9 @@
 // The program as its callers see it: words in, documents, error lines and exit codes out.
 #include "tipsy/commands.hpp"
 
+#include <forebay/runtime.hpp>
+
+#include <array>
 #include <cmath>
 #include <filesystem>
 
@@ -109,6 +112,22 @@ TEST_F(Commands, usage_errors_have_their_own_class_and_exit_code) {
     EXPECT_TRUE(error.at("offset").is_null());
     EXPECT_EQ(error.at("errno"), 0);
     EXPECT_FALSE(error.at("message").get<std::string>().empty());
+  }
+}
+
+TEST_F(Commands, a_budget_may_be_what_the_variable_may_be) {
+  generate({"--gas", "100"});
+  for (const std::string text :
+       {"65535", "64 KiB", "64 mib", "1TiB", "1025GiB", "4KiB", "0", "1.5GiB"}) {
+    const auto variable = options_from({{"FOREBAY_BUDGET", text}});
+    const auto outcome =
+        run_command(std::array<std::string_view, 4>{"analyse", path_, "--budget", text});
+    EXPECT_EQ(outcome.exit_code, variable ? kExitDone : kExitUsage) << text << outcome.errors;
+    if (variable) {
+      EXPECT_EQ(Json::parse(outcome.output).at("budget_bytes"), variable->budget_bytes) << text;
+    } else {
+      EXPECT_NE(outcome.errors.find("--budget"), std::string::npos) << outcome.errors;
+    }
   }
 }
 
