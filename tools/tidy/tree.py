@@ -5,7 +5,10 @@ Rules ask this instead of the disk, so that a test can plant a sin in a folder o
 """
 
 import hashlib
+import os
 import subprocess
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +19,10 @@ INCLUDE_ROOTS = ("include", "src", "apps", ".")
 
 
 class SourceTree:
-    """All text files that belong to the project: what git tracks or would track."""
+    """All text files that belong to the project: what git tracks or would track.
+
+    In a tree that is no checkout, such as an unpacked archive, everything that .gitignore leaves.
+    """
 
     def __init__(self, root: Path):
         self.root = root
@@ -68,9 +74,50 @@ class SourceTree:
 
 
 def _list(root: Path) -> list[str]:
+    listed = _list_by_git(root)
+    return sorted(_walk(root) if listed is None else listed)
+
+
+def _list_by_git(root: Path) -> set[str] | None:
+    """None where git has nothing to say: no checkout (one further up is not ours), or no git."""
+    if not (root / ".git").exists():
+        return None
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
-    return sorted(set(listed.split("\0")) - {""})
+    try:
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None
+    return set(done.stdout.split("\0")) - {""} if done.returncode == 0 else None
+
+
+def _walk(root: Path) -> Iterator[str]:
+    """The files that the .gitignore of the root leaves."""
+    patterns = _ignore_patterns(root)
+    for folder, folders, files in os.walk(root):
+        place = Path(folder).relative_to(root)
+        folders[:] = [one for one in folders if not _is_ignored(f"{place / one}/", patterns)]
+        paths = (str(place / one) for one in files)
+        yield from (path for path in paths if not _is_ignored(path, patterns))
+
+
+def _ignore_patterns(root: Path) -> list[str]:
+    text = _read(root / ".gitignore") or ""
+    lines = (line.strip() for line in text.splitlines())
+    return ["/.git/", *(line for line in lines if line and not line.startswith("#"))]
+
+
+def _is_ignored(path: str, patterns: list[str]) -> bool:
+    """Git's rules as far as we use them. Folders end with a slash, in `path` and patterns.
+
+    A slash in front ties a pattern to the root; others match a name anywhere.
+    """
+    name = path[path.removesuffix("/").rfind("/") + 1 :]
+    return any(
+        fnmatchcase(candidate, pattern)
+        for pattern in patterns
+        for whole in [f"/{path}" if pattern.startswith("/") else name]
+        for candidate in (whole, whole.removesuffix("/"))
+    )
 
 
 def _read(path: Path) -> str | None:
