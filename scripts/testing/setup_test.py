@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/setup asks for what is missing, installs that and no more, and is idle otherwise.
+
+It runs in a tree of its own, with programs on PATH that stand in for Debian's and write down what
+they were asked to do, so that nothing is installed here.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = sorted((ROOT / "scripts/apt-packages.txt").read_text(encoding="utf-8").split())
+LIMIT_S = 100
+
+RECORD = 'printf "%s\\n" "${0##*/} $*" >>"$RECORD"\n'
+# dpkg knows the lines of a file: state, tab, package. Like the real one it fails if one is unknown.
+DPKG_QUERY = (
+    'shift 3; for one; do grep "	$one\\$" "$PACKAGES_KNOWN" || failed=1; done; exit $failed\n'
+)
+PROGRAMS = {
+    "dpkg-query": DPKG_QUERY,
+    "id": 'echo "$USER_ID"\n',
+    "apt-get": RECORD + 'exit "$APT_ENDS"\n',
+    "sudo": RECORD + '[ "$SUDO" = works ] || exit 1\nshift\nexec "$@"\n',
+}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How scripts/setup ended, what it said, and the calls it made, in order."""
+
+    code: int
+    said: list[str]
+    calls: list[str]
+
+
+class Machine:
+    """A tree with scripts/setup, on a machine where some packages are installed."""
+
+    def __init__(self, folder: Path):
+        self.tree, self.programs = folder / "tree", folder / "bin"
+        self._known, self._record = folder / "known", folder / "record"
+        (self.tree / "scripts").mkdir(parents=True)
+        for name in ("scripts/setup", "scripts/apt-packages.txt"):
+            shutil.copy(ROOT / name, self.tree / name)
+        self.require_wheels("# none, so that pip asks nobody\n")
+        self.programs.mkdir()
+        for name, text in PROGRAMS.items():
+            write_program(self.programs / name, text)
+        self.install(PACKAGES)
+
+    def require_wheels(self, text: str) -> None:
+        (self.tree / "requirements.txt").write_text(text)
+
+    def install(self, packages: list[str], others: str = "") -> None:
+        """From now on these are installed, and dpkg knows `others` in other states."""
+        self._known.write_text(
+            "".join(f"install ok installed\t{one}\n" for one in packages) + others
+        )
+
+    def watch_pip(self) -> None:
+        write_program(self.tree / ".venv/bin/pip", RECORD)
+
+    def run(self, user_id: int = 1000, sudo: str = "refuses", apt_ends: int = 0) -> Ran:
+        told = {
+            "PATH": f"{self.programs}:{os.environ['PATH']}",
+            "PACKAGES_KNOWN": str(self._known),
+            "RECORD": str(self._record),
+            "USER_ID": str(user_id),
+            "SUDO": sudo,
+            "APT_ENDS": str(apt_ends),
+            "LC_ALL": "C",
+        }
+        self._record.write_text("")
+        done = subprocess.run(
+            [self.tree / "scripts/setup"],
+            env=os.environ | told,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        calls = self._record.read_text().splitlines()
+        return Ran(done.returncode, done.stdout.splitlines(), calls)
+
+
+def write_program(path: Path, text: str) -> None:
+    path.unlink(missing_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+def test_a_user_on_a_bare_machine_is_told_all_packages_to_ask_for(machine):
+    machine.install([])
+    ran = machine.run()
+    assert ran.code == 1
+    assert ran.said == [
+        "setup: these Debian packages are missing and I may not install them; please ask for:",
+        f"  apt-get install --no-install-recommends {' '.join(PACKAGES)}",
+    ]
+    assert ran.calls == ["sudo -n true"]
+    assert not (machine.tree / ".venv").exists()
+
+
+def test_a_user_is_told_only_what_is_missing(machine):
+    left = [one for one in PACKAGES if one not in ("cmake", "git")]
+    machine.install(left, others="deinstall ok config-files\tgit\n")
+    ran = machine.run()
+    assert (ran.code, ran.said[1:]) == (1, ["  apt-get install --no-install-recommends cmake git"])
+
+
+@pytest.mark.parametrize(
+    ("user_id", "sudo", "prefix"),
+    [(0, "refuses", []), (1000, "works", ["sudo -n true"])],
+)
+def test_who_may_installs_what_is_missing(machine, user_id, sudo, prefix):
+    machine.install(PACKAGES[1:])
+    ran = machine.run(user_id, sudo, apt_ends=9)  # so that it goes no further
+    first = "apt-get update -q"
+    through_sudo = ["sudo -n env DEBIAN_FRONTEND=noninteractive " + first] if user_id else []
+    assert ran.code == 9
+    assert ran.calls == [*prefix, *through_sudo, first]
+    assert ran.said == [f"setup: installing 1 Debian packages: {PACKAGES[0]}"]
+    assert not (machine.tree / ".venv").exists()
+
+
+def test_a_second_run_calls_no_installer_and_a_changed_list_makes_a_new_environment(machine):
+    machine.install(PACKAGES[2:])
+    missing = " ".join(PACKAGES[:2])
+    first = machine.run(user_id=0)
+    assert first.code == 0, first
+    assert first.calls == [
+        "apt-get update -q",
+        f"apt-get install -q -y --no-install-recommends {missing}",
+    ]
+    assert first.said[-1] == "setup: making .venv with the wheels of requirements.txt"
+    assert (machine.tree / ".venv/bin/python").exists()
+
+    machine.install(PACKAGES)
+    machine.watch_pip()
+    assert machine.run() == Ran(0, [], [])
+    assert machine.run(user_id=0) == Ran(0, [], [])
+    assert (machine.tree / ".venv/bin/pip").read_text() == f"#!/bin/sh\n{RECORD}"
+
+    machine.require_wheels("# changed\n")
+    again = machine.run()
+    assert (again.code, again.calls) == (0, [])
+    assert again.said == ["setup: making .venv with the wheels of requirements.txt"]
+    assert (machine.tree / ".venv/bin/pip").read_text() != f"#!/bin/sh\n{RECORD}"
+
+
+def rows(page: str, heading: str) -> dict[str, str]:
+    """Name and version in the table below a heading."""
+    section = page.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    return dict(re.findall(r"^\| `([^`]+)` \| (\S+) \| ", section, re.MULTILINE))
+
+
+def test_each_dependency_has_its_reason_and_nothing_else_has():
+    page = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8")
+    assert sorted(rows(page, "Debian 12 packages")) == PACKAGES
+    pins = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    wheels = rows(page, "Python wheels")
+    assert wheels
+    assert set(wheels.items()) <= set(re.findall(r"^(\S+)==(\S+)$", pins, re.MULTILINE))
