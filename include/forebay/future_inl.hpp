@@ -56,7 +56,8 @@ class ThenPending final : public PendingResult<U> {
   bool advance() override {
     if (result_) return true;
     if (!first_->advance()) return false;
-    result_.emplace(run_continuation<U>(function_, first_->take(), first_->describe()));
+    const ErrorDetails where = first_->describe();  // before the value is gone
+    result_.emplace(run_continuation<U>(function_, first_->take(), where));
     return true;
   }
   bool arm(Waiter& waiter) override { return !result_ && first_->arm(waiter); }
