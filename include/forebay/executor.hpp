@@ -56,6 +56,10 @@ class EventLoop final : public Executor {
   /// threads.
   void set_idle_work(std::function<bool()> idle_work) { idle_work_ = std::move(idle_work); }
 
+  /// Says that there may be such work again: a thread that sleeps in wait() asks for it. From any
+  /// thread; cheap while nobody sleeps.
+  void offer_idle_work() noexcept;
+
   /// Makes one wait(), this or the next one, return at once. May be called from any thread.
   void interrupt() noexcept;
 
@@ -67,12 +71,15 @@ class EventLoop final : public Executor {
   Work* take_all();
   static std::size_t run_chain(Work* chain);
   bool nothing_to_do();
+  void work_while_idle();
 
   std::mutex mutex_;
   std::condition_variable arrived_;
   Work* first_ = nullptr;
   Work* last_ = nullptr;
   bool interrupted_ = false;
+  bool idle_work_offered_ = false;
+  std::atomic<unsigned> sleepers_{0};
   int event_fd_ = -1;
   std::function<bool()> idle_work_;
 };

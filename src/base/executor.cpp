@@ -65,17 +65,36 @@ bool EventLoop::nothing_to_do() {
   return first_ == nullptr && !interrupted_;
 }
 
-std::size_t EventLoop::wait() {
+void EventLoop::work_while_idle() {
   while (idle_work_ && nothing_to_do() && idle_work_()) {
   }
-  Work* chain = nullptr;
-  {
-    std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [this] { return first_ != nullptr || interrupted_; });
-    interrupted_ = false;
-    chain = take_all();
+}
+
+std::size_t EventLoop::wait() {
+  work_while_idle();
+  // A sleeper first, then a last look: what is offered in between is seen by one side or the other.
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  work_while_idle();
+  std::unique_lock lock(mutex_);
+  while (first_ == nullptr && !interrupted_) {
+    arrived_.wait(lock, [this] { return first_ != nullptr || interrupted_ || idle_work_offered_; });
+    if (!std::exchange(idle_work_offered_, false)) continue;
+    lock.unlock();
+    work_while_idle();
+    lock.lock();
   }
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  interrupted_ = false;
+  Work* const chain = take_all();
+  lock.unlock();
   return run_chain(chain);
+}
+
+void EventLoop::offer_idle_work() noexcept {
+  if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
+  const std::lock_guard lock(mutex_);
+  idle_work_offered_ = true;
+  arrived_.notify_one();
 }
 
 void EventLoop::interrupt() noexcept {

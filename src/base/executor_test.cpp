@@ -89,6 +89,30 @@ TEST(EventLoop, interrupt_ends_one_wait_even_before_it_began) {
   EXPECT_EQ(loop.wait(), 0U);
 }
 
+TEST(EventLoop, a_sleeper_does_what_is_offered_to_the_idle) {
+  EventLoop loop;
+  std::atomic<int> pieces{0};
+  std::atomic<int> done{0};
+  loop.set_idle_work([&] {
+    if (pieces.load() == 0) return false;
+    --pieces;
+    ++done;
+    return true;
+  });
+  std::atomic<bool> ended{false};
+  std::jthread sleeper([&] {
+    loop.wait();
+    ended = true;
+  });
+  for (int round = 1; round <= 100; ++round) {
+    ++pieces;
+    while (done.load() < round)
+      loop.offer_idle_work();  // until it sleeps, nobody may be there to take it
+    EXPECT_FALSE(ended);
+  }
+  loop.interrupt();
+}
+
 TEST(EventLoop, descriptor_is_readable_while_work_is_queued) {
   EventLoop loop;
   std::vector<int> list;

@@ -17,6 +17,9 @@ class Agent {
   /// it knows already.
   virtual void serve(const std::shared_ptr<SessionCore>& session) = 0;
 
+  /// The same when memory was given back that the session waited for.
+  virtual void resume(const std::shared_ptr<SessionCore>& session) { serve(session); }
+
   /// Ends its threads. Later serve() calls do nothing. Sessions should be closed before: what they
   /// still want is never read.
   virtual void stop() = 0;

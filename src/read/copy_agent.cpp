@@ -14,8 +14,9 @@ TimePoint now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-Result<std::shared_ptr<CopyAgent>> CopyAgent::start(unsigned thread_count) {
-  std::shared_ptr<CopyAgent> agent(new CopyAgent());
+Result<std::shared_ptr<CopyAgent>> CopyAgent::start(unsigned thread_count,
+                                                    std::function<void()> call_helpers) {
+  std::shared_ptr<CopyAgent> agent(new CopyAgent(std::move(call_helpers)));
   while (agent->threads_.size() < thread_count) {
     auto thread = start_service_thread("forebay-copy", [raw = agent.get()] { raw->run(); });
     if (!thread && agent->threads_.empty()) return tl::unexpected<Error>(thread.error());
@@ -44,14 +45,22 @@ void CopyAgent::stop() {
 
 void CopyAgent::serve(const std::shared_ptr<SessionCore>& session) {
   if (session->announced.exchange(true, std::memory_order_acq_rel)) return;
-  const std::lock_guard lock(mutex_);
-  if (stopping_) return;
-  if (session->cached()) {
-    look_later(session, now() + kFirstChance);
-    return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    if (session->cached()) {
+      look_later(session, now() + kFirstChance);
+    } else {
+      inbox_.push_back(session);
+      if (idle_count_ > 0) announced_.notify_one();
+    }
   }
-  inbox_.push_back(session);
-  if (idle_count_ > 0) announced_.notify_one();
+  if (session->cached()) call_helpers_();
+}
+
+void CopyAgent::resume(const std::shared_ptr<SessionCore>& session) {
+  serve(session);
+  if (session->cached()) call_helpers_();
 }
 
 /// Under the lock. A thread that sleeps until a later time is told of the earlier one.

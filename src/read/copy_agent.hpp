@@ -12,6 +12,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -29,12 +30,15 @@ class CopyAgent final : public Agent {
   static constexpr std::chrono::microseconds kFirstChance{200};
 
   /// Fewer threads if the system refuses some; kLimit if it refuses all.
-  static Result<std::shared_ptr<CopyAgent>> start(unsigned thread_count);
+  /// `call_helpers` is told when there may be something to help() with; it must not block.
+  static Result<std::shared_ptr<CopyAgent>> start(unsigned thread_count,
+                                                  std::function<void()> call_helpers);
   ~CopyAgent() override;
   CopyAgent(const CopyAgent&) = delete;
   CopyAgent& operator=(const CopyAgent&) = delete;
 
   void serve(const std::shared_ptr<SessionCore>& session) override;
+  void resume(const std::shared_ptr<SessionCore>& session) override;
   /// Each thread finishes the read it is in.
   void stop() override;
 
@@ -43,7 +47,7 @@ class CopyAgent final : public Agent {
   bool help();
 
  private:
-  CopyAgent() = default;
+  explicit CopyAgent(std::function<void()> call_helpers) : call_helpers_(std::move(call_helpers)) {}
   void run();
   std::shared_ptr<SessionCore> next_session();
   void requeue_due();
@@ -54,6 +58,7 @@ class CopyAgent final : public Agent {
   static bool copy_once(const std::shared_ptr<SessionCore>& session,
                         Urgency least = Urgency::kHint);
 
+  const std::function<void()> call_helpers_;
   std::mutex mutex_;  // guards what follows, up to stopping_
   std::condition_variable announced_;
   std::deque<std::shared_ptr<SessionCore>> inbox_;

@@ -56,7 +56,7 @@ class CopyAgentTest : public ::testing::Test {
   }
 
   std::shared_ptr<WindowPool> windows = std::make_shared<WindowPool>(64_MiB);
-  std::shared_ptr<CopyAgent> agent = CopyAgent::start(1).value();
+  std::shared_ptr<CopyAgent> agent = CopyAgent::start(1, [] {}).value();
   std::shared_ptr<GatedFile> file =
       std::make_shared<GatedFile>(kSplinters * kUnit, Access::kBuffered);
   EventLoop loop;

@@ -19,6 +19,9 @@ namespace {
 /// Splinters are loaded in multiples of this even where the device would allow less: one page.
 constexpr std::uint64_t kLoadAlignmentMin = 4096;
 
+/// Where reading again is copying from the page cache.
+constexpr std::uint32_t kLossesBeforeGrowth = 8;
+
 std::uint32_t in_splinters(std::uint64_t bytes, std::uint64_t splinter_bytes) {
   return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, bytes / splinter_bytes));
 }
@@ -49,7 +52,8 @@ Schedule::Limits limits_of(const SessionCore::Setup& setup) {
           .eager_first = std::min(depth, eager_max),
           .eager_max = eager_max,
           .alignment_bytes = alignment_of(*setup.file),
-          .retirement = plan.retirement};
+          .retirement = plan.retirement,
+          .losses_before_growth = setup.cached ? kLossesBeforeGrowth : 0};
 }
 
 }  // namespace
@@ -128,7 +132,7 @@ const std::byte* SessionCore::run_address(SplinterIndex first, SplinterIndex las
 
 void SessionCore::wake_agent() {
   if (stall_.exchange(Stall::kNone, std::memory_order_seq_cst) == Stall::kNone) return;
-  agent_->serve(shared_from_this());
+  agent_->resume(shared_from_this());
 }
 
 Result<Presence> SessionCore::want(SplinterIndex splinter,

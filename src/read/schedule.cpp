@@ -310,11 +310,18 @@ std::optional<std::uint32_t> Schedule::oldest_partial(Urgency urgency) const {
   return clock_ - slots_[*partial].used_at > 2 * slots_.size() ? partial : std::nullopt;
 }
 
+/// A larger window leaves the processor's cache: where reading again is mere copying, that is
+/// dearer than doing so now and then.
+bool Schedule::growth_pays() const {
+  if (count(Standing::kHeld) == slots_.size()) return true;
+  return losses_ >= limits_.losses_before_growth * slots_.size();
+}
+
 bool Schedule::growth_helps(Urgency urgency) const {
   if (urgency < Urgency::kAwaited || growth_refused_ || slots_.size() >= limits_.slots_max)
     return false;
   // What is arriving, and what its owner is about to take, will make room without more memory.
-  if (count(Standing::kBusy) > 0) return false;
+  if (count(Standing::kBusy) > 0 || !growth_pays()) return false;
   return urgency == Urgency::kBlocked || count(Standing::kPromised) == 0;
 }
 
@@ -339,6 +346,7 @@ bool Schedule::vacate(std::uint32_t slot) {
   const std::optional<std::uint32_t> served = table_[taken.splinter].try_evict();
   if (!served) return false;
   served_bytes_ += *served;
+  if (standing_[slot] != Standing::kRetired) ++losses_;
   if (asked && taken.whole && taken.used) {
     if (mostly_unused) {
       note_waste();
@@ -402,6 +410,7 @@ void Schedule::grown(std::uint32_t slots) {
   if (growth_refused_) return;
   slots_.resize(slots);
   standing_.resize(slots);
+  losses_ = 0;
 }
 
 bool Schedule::loaded(const Load& load, std::uint32_t got_bytes, std::uint32_t promised_bytes) {

@@ -51,6 +51,10 @@ class Schedule {
     std::uint32_t eager_max = 0;
     std::uint32_t alignment_bytes = 4096;
     Retirement retirement = Retirement::kOnce;
+    /// Splinters that must have been pushed out before they were used up, for each slot there is,
+    /// before the window grows although some of it is not held by anybody. 0 where reading again is
+    /// dear.
+    std::uint32_t losses_before_growth = 0;
   };
 
   enum class Verdict : std::uint8_t {
@@ -164,6 +168,7 @@ class Schedule {
   bool under_way(SplinterIndex splinter) const;
   void mark(std::uint32_t slot, Standing standing);
   bool growth_helps(Urgency urgency) const;
+  bool growth_pays() const;
   Verdict without_slot(Urgency urgency) const;
   void note_waste();
   void forgive_waste();
@@ -190,6 +195,7 @@ class Schedule {
   SplinterIndex eager_next_ = 0;
   std::uint64_t clock_ = 0;
   std::uint64_t rereads_ = 0;
+  std::uint64_t losses_ = 0;        // splinters pushed out before they were used up, since it grew
   std::uint64_t served_bytes_ = 0;  // of splinters that have left the window
   std::uint32_t waste_ = 0;         // how many of the last splinters were pushed out mostly unused
   TimePoint now_;                   // of the current call

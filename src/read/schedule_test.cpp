@@ -89,6 +89,33 @@ TEST(Schedule, no_time_to_retry_is_kept_from_before) {
   EXPECT_FALSE(bench.schedule.retry_at());
 }
 
+TEST(Schedule, where_reading_again_is_cheap_the_window_grows_after_losses_only) {
+  Schedule::Limits cheap = limits(2, 64, 0);
+  cheap.losses_before_growth = 3;
+  Bench bench(64, cheap);
+  for (SplinterIndex i = 0; i < 8; ++i) {  // six of them are pushed out before they are used up
+    bench.want(i, Urgency::kAwaited);
+    ASSERT_EQ(bench.run(), std::vector<SplinterIndex>{i});
+    bench.serve(i, 100);
+    ASSERT_EQ(bench.schedule.slots(), 2U) << i;
+  }
+  bench.want(8, Urgency::kAwaited);
+  bench.run();
+  EXPECT_EQ(bench.schedule.slots(), 4U);
+}
+
+TEST(Schedule, where_reading_again_is_cheap_held_memory_makes_the_window_grow_at_once) {
+  Schedule::Limits cheap = limits(2, 64, 0);
+  cheap.losses_before_growth = 1000;
+  Bench bench(64, cheap);
+  for (SplinterIndex i = 0; i < 3; ++i) {
+    bench.want(i, Urgency::kAwaited);
+    bench.run();
+    ASSERT_TRUE(bench.table[i].try_pin());
+  }
+  EXPECT_EQ(bench.schedule.slots(), 4U);
+}
+
 TEST(Schedule, only_wants_of_an_urgency_are_done_if_so_asked) {
   Bench bench(16, limits(4, 4, 4));
   Load load;

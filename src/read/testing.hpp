@@ -265,7 +265,7 @@ class Rig {
   explicit Rig(Whereabouts files = Whereabouts::kOnDisk)
       : files_(files),
         windows_(std::make_shared<WindowPool>(64_MiB)),
-        buffered_(CopyAgent::start(2).value()) {
+        buffered_(CopyAgent::start(2, [this] { loop_.offer_idle_work(); }).value()) {
     auto started = EngineAgent::start(
         {.choice = storage::BackendChoice::kThreads, .queue_depth = kOperations});
     EXPECT_TRUE(started) << started.error().message();

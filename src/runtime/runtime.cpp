@@ -73,7 +73,8 @@ class RuntimeCore {
     const std::lock_guard lock(mutex_);
     if (access == Access::kBuffered) {
       if (!buffered_) {
-        auto started = read::CopyAgent::start(copy_threads(options_));
+        auto started =
+            read::CopyAgent::start(copy_threads(options_), [this] { loop_.offer_idle_work(); });
         if (!started) return tl::unexpected<Error>(started.error());
         buffered_ = std::move(*started);
       }
