@@ -14,7 +14,7 @@ namespace {
 /// A look takes little from many places: small splinters, nothing ahead, nothing read twice, and
 /// little memory, because most of the budget is for what follows.
 constexpr std::uint64_t kLookSplinterBytes = 16_KiB;
-constexpr std::uint64_t kLookBudgetBytes = 8_MiB;
+constexpr std::uint64_t kLookBudgetBytes = 1_MiB;
 constexpr std::uint64_t kLookShare = 4;
 
 class ForebayReader final : public TaskReader {

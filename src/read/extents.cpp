@@ -148,6 +148,7 @@ Result<ExtentCursor> ExtentCursor::of_block(const Subarray& block, std::uint64_t
 }
 
 void ExtentCursor::advance(std::uint64_t bytes) noexcept {
+  consumed_bytes_ += bytes;
   current_.file_offset += bytes;
   current_.user_offset += bytes;
   current_.size -= bytes;

@@ -50,6 +50,8 @@ class ExtentCursor {
   const Piece& current() const noexcept { return current_; }
   /// Bytes of the whole request.
   std::uint64_t total_bytes() const noexcept { return total_bytes_; }
+  /// Bytes that advance() has gone over.
+  std::uint64_t consumed_bytes() const noexcept { return consumed_bytes_; }
   /// First and last byte of the whole request.
   ByteRange bounds() const noexcept { return bounds_; }
   /// Consumes `bytes` of the current piece, and goes to the next one at its end.
@@ -68,6 +70,7 @@ class ExtentCursor {
 
   Piece current_;
   std::uint64_t total_bytes_ = 0;
+  std::uint64_t consumed_bytes_ = 0;
   ByteRange bounds_;
   // A list:
   std::shared_ptr<const std::vector<Piece>> list_;

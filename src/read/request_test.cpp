@@ -372,5 +372,24 @@ TEST_F(RequestTest, a_session_may_be_closed_in_its_own_continuation) {
   EXPECT_EQ(*result_of(future), into.size());
 }
 
+// Pieces far apart were read one after the other: each lay beyond the splinters asked for ahead.
+TEST(SparseRequest, pieces_far_apart_are_read_at_the_same_time) {
+  constexpr std::uint64_t kApart = 100 * kUnit;
+  Rig rig;
+  auto file = std::make_shared<GatedFile>(8 * kApart);
+  const Session session = rig.open(file, {0, 8 * kApart}, SmallPlan{.slots = 16, .slots_max = 16});
+  file->shut();
+  std::vector<ByteRange> ranges;
+  for (std::uint64_t i = 0; i < 8; ++i)
+    ranges.push_back({i * kApart, 100});
+  std::vector<std::byte> into(ranges.size() * 100);
+  auto read = session.read(ranges, into);
+  EXPECT_TRUE(eventually([&] { return file->waiting() > 1; }));
+  file->open();
+  ASSERT_TRUE(result_of(std::move(read)));
+  for (std::uint64_t i = 0; i < ranges.size(); ++i)
+    EXPECT_TRUE(is_words(std::span(into).subspan(i * 100, 100), ranges[i].offset));
+}
+
 }  // namespace
 }  // namespace forebay::read

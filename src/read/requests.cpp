@@ -73,6 +73,7 @@ bool GatherRead::take_splinter() {
   const Piece piece = take_.current();
   const SplinterIndex splinter = geometry.index_at(piece.file_offset);
   const ValidBytes part = geometry.part_of({piece.file_offset, piece.size}, splinter);
+  if (std::exchange(splinter_, splinter) != splinter && asked_count_ > 0) --asked_count_;
   if (core.pin(splinter, part)) {
     const ByteRange held = geometry.range_of(splinter, core.valid(splinter));
     const std::byte* const bytes =
@@ -135,16 +136,25 @@ ValidBytes GatherRead::hull_ahead(ExtentCursor& cursor, SplinterIndex splinter) 
   return all_parts;
 }
 
+/// So far as a reader of everything would ask; a request whose pieces lie further apart asks for a
+/// few, in batches, as each time it is told of something new an agent may have to wake up. What was
+/// there already was never asked for: then this goes on from where take_ is.
 void GatherRead::ask_ahead() {
   SessionCore& core = wait_.core();
   const Geometry& geometry = core.geometry();
-  const SplinterIndex limit =
-      geometry.index_at(take_.current().file_offset) + core.ahead_splinters();
+  if (ask_.consumed_bytes() <= take_.consumed_bytes()) {
+    ask_ = take_;
+    asked_count_ = 0;
+  }
+  const SplinterIndex near = splinter_ + core.ahead_splinters();
+  const std::uint32_t few = core.ahead_splinters() / 3;
+  const bool refill = asked_count_ <= few / 2;
   while (!ask_.done()) {
     const SplinterIndex splinter = geometry.index_at(ask_.current().file_offset);
-    if (splinter > limit) return;
+    if (splinter > near && (!refill || asked_count_ >= few)) return;
     const ValidBytes part = hull_ahead(ask_, splinter);
     core.hint(splinter, part, Urgency::kAsked, precision());
+    ++asked_count_;
   }
 }
 

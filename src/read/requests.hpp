@@ -71,8 +71,10 @@ class GatherRead final : public detail::PendingResult<ByteCount> {
   Precision precision() const { return take_.scattered() ? Precision::kExact : Precision::kWhole; }
 
   SplinterWait wait_;
-  ExtentCursor take_;  ///< what is to be copied next
-  ExtentCursor ask_;   ///< what is to be asked for next
+  ExtentCursor take_;              ///< what is to be copied next
+  ExtentCursor ask_;               ///< what is to be asked for next
+  SplinterIndex splinter_ = 0;     ///< where take_ is
+  std::uint32_t asked_count_ = 0;  ///< splinters asked for beyond that one
   std::span<std::byte> into_;
   std::optional<Error> error_;
 };
