@@ -60,7 +60,12 @@ void CopyAgent::serve(const std::shared_ptr<SessionCore>& session) {
 
 void CopyAgent::resume(const std::shared_ptr<SessionCore>& session) {
   serve(session);
-  if (session->cached()) call_helpers_();
+  if (!session->cached()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;  // helpers may be gone: a View was kept too long
+  }
+  call_helpers_();
 }
 
 /// Under the lock. A thread that sleeps until a later time is told of the earlier one.
