@@ -71,24 +71,7 @@ class RuntimeCore {
 
   Result<std::shared_ptr<read::Agent>> agent_for(Access access) {
     const std::lock_guard lock(mutex_);
-    if (access == Access::kBuffered) {
-      if (!buffered_) {
-        auto started =
-            read::CopyAgent::start(copy_threads(options_), [this] { loop_.offer_idle_work(); });
-        if (!started) return tl::unexpected<Error>(started.error());
-        buffered_ = std::move(*started);
-      }
-      helps_when_idle_.store(true, std::memory_order_release);
-      return buffered_;
-    }
-    if (direct_) return direct_;
-    auto started = read::EngineAgent::start({.choice = backend_choice(options_.engine),
-                                             .queue_depth = kAgentDepth,
-                                             .worker_count = kDirectThreads,
-                                             .worker_cpus = {},
-                                             .log = options_.log});
-    if (started) direct_ = *started;
-    return started;
+    return access == Access::kBuffered ? copy_agent() : engine_agent();
   }
 
   /// While it is held nobody else opens a session: what a plan counts on is there when it is taken.
@@ -122,6 +105,28 @@ class RuntimeCore {
   }
 
  private:
+  Result<std::shared_ptr<read::Agent>> copy_agent() {
+    if (!buffered_) {
+      auto started =
+          read::CopyAgent::start(copy_threads(options_), [this] { loop_.offer_idle_work(); });
+      if (!started) return tl::unexpected<Error>(started.error());
+      buffered_ = std::move(*started);
+    }
+    helps_when_idle_.store(true, std::memory_order_release);
+    return buffered_;
+  }
+
+  Result<std::shared_ptr<read::Agent>> engine_agent() {
+    if (direct_) return direct_;
+    auto started = read::EngineAgent::start({.choice = backend_choice(options_.engine),
+                                             .queue_depth = kAgentDepth,
+                                             .worker_count = kDirectThreads,
+                                             .worker_cpus = {},
+                                             .log = options_.log});
+    if (started) direct_ = *started;
+    return started;
+  }
+
   const RuntimeOptions options_;
   EventLoop loop_;
   const std::shared_ptr<read::WindowPool> windows_;
