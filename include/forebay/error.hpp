@@ -44,6 +44,7 @@ struct ErrorDetails {
   std::optional<std::uint64_t> offset_bytes = {};  ///< from the start of the file
   int error_number = 0;                            ///< errno of the system call, 0 if none failed
   std::string cause = {};  ///< what was found, and what to do next where that is known
+  std::optional<std::uint32_t> rank = {};  ///< where it happened, if several ranks were asked
 };
 
 /// An immutable failure. Copies share one description, so handing it to a thousand waiters is
@@ -58,15 +59,17 @@ class [[nodiscard]] Error {
   const std::string& path() const noexcept { return details_->path; }
   std::optional<std::uint64_t> offset_bytes() const noexcept { return details_->offset_bytes; }
   const std::string& cause() const noexcept { return details_->cause; }
+  std::optional<std::uint32_t> rank() const noexcept { return details_->rank; }
 
   /// One line for a person: "read snapshot.tipsy at offset 4096: Input/output error (EIO):
-  /// <cause>".
+  /// <cause>"; with "rank 3: " before it where a rank is known.
   std::string message() const;
 
  private:
   friend Error located(const Error& error,
                        const std::string& path,
                        std::optional<std::uint64_t> offset_bytes);
+  friend Error on_rank(const Error& error, std::uint32_t rank);
   std::shared_ptr<const ErrorDetails> details_;
 };
 
@@ -91,5 +94,8 @@ Error system_error(ErrorDetails details, int error_number);
 Error located(const Error& error,
               const std::string& path,
               std::optional<std::uint64_t> offset_bytes = std::nullopt);
+
+/// The same failure with the rank that met it; one that names a rank already is returned as it is.
+Error on_rank(const Error& error, std::uint32_t rank);
 
 }  // namespace forebay

@@ -103,7 +103,7 @@ std::string Error::message() const {
   if (error_number() != 0) append(": ", describe(error_number()));
   append(": ", cause());
   if (error_number() == 0 && cause().empty()) append(": ", name_of(kind()));
-  return text;
+  return rank() ? "rank " + std::to_string(*rank()) + ": " + text : text;
 }
 
 Error system_error(ErrorDetails details, int error_number) {
@@ -118,6 +118,13 @@ Error located(const Error& error,
   ErrorDetails details = *error.details_;
   if (details.path.empty()) details.path = path;
   if (!details.offset_bytes) details.offset_bytes = offset_bytes;
+  return Error(std::move(details));
+}
+
+Error on_rank(const Error& error, std::uint32_t rank) {
+  if (error.rank()) return error;
+  ErrorDetails details = *error.details_;
+  details.rank = rank;
   return Error(std::move(details));
 }
 

@@ -91,6 +91,17 @@ TEST(Error, located_fills_in_what_is_not_known) {
   EXPECT_EQ(located(bare, "data").message(), "plan data: too much");
 }
 
+TEST(Error, on_rank_names_the_first_rank_and_keeps_the_rest) {
+  const Error bare({.kind = ErrorClass::kLimit, .operation = "plan", .offset_bytes = 7});
+  const Error told = on_rank(bare, 3);
+  EXPECT_EQ(told.message(), "rank 3: plan at offset 7: limit");
+  EXPECT_EQ(told.kind(), ErrorClass::kLimit);
+  EXPECT_EQ(told.rank(), 3U);
+  EXPECT_FALSE(bare.rank());
+  EXPECT_EQ(on_rank(told, 1).rank(), 3U);
+  EXPECT_EQ(located(told, "data").rank(), 3U);
+}
+
 TEST(Error, failure_makes_a_result_without_a_value) {
   const Result<int> result = failure({.kind = ErrorClass::kLimit, .operation = "read"});
   ASSERT_FALSE(result);

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Which MPI, found once; and how a test is started on several ranks. Compiler and launcher are always
+# named together: where two MPIs are installed, `mpicxx` and `mpiexec` alone are either, and a
+# program started by the other's launcher runs as many worlds of one rank.
+#
+# The MPI part is left out where the compiler is not named or not there.
+set(FOREBAY_MPI_COMPILER
+    ""
+    CACHE STRING "C++ compiler of the MPI to build libforebay_mpi with; empty for none.")
+set(FOREBAY_MPI_LAUNCHER
+    ""
+    CACHE STRING "Launcher of that MPI, with the options that every run needs, as a list.")
+set(FOREBAY_MPI_LIBRARY
+    ""
+    CACHE STRING "What that MPI's library is expected to say of itself; tests compare.")
+
+set(FOREBAY_MPI_FOUND FALSE)
+if(FOREBAY_MPI_COMPILER)
+  find_program(FOREBAY_MPI_COMPILER_PATH "${FOREBAY_MPI_COMPILER}")
+  mark_as_advanced(FOREBAY_MPI_COMPILER_PATH)
+  if(FOREBAY_MPI_COMPILER_PATH)
+    set(MPI_CXX_COMPILER "${FOREBAY_MPI_COMPILER_PATH}")
+    set(MPI_CXX_SKIP_MPICXX TRUE)
+    find_package(MPI 3.0 REQUIRED COMPONENTS CXX)
+    set(FOREBAY_MPI_FOUND TRUE)
+  endif()
+endif()
+if(NOT FOREBAY_MPI_FOUND)
+  message(STATUS "No MPI (FOREBAY_MPI_COMPILER is '${FOREBAY_MPI_COMPILER}'): "
+                 "libforebay_mpi and its tests are left out")
+  return()
+endif()
+
+# Programs of ours find the MPI they were built with, wherever it lies.
+add_library(forebay_mpi_interface INTERFACE)
+target_link_libraries(forebay_mpi_interface INTERFACE MPI::MPI_CXX)
+
+add_custom_target(mpi_tests)
+
+# Ranks that wait give the core to those that work, and Open MPI says nothing about hardware that is
+# not there.
+set(forebay_mpi_environment
+    MPIR_CVAR_POLLS_BEFORE_YIELD=10
+    OMPI_MCA_mpi_yield_when_idle=1
+    OMPI_MCA_btl_base_warn_component_unused=0
+    OMPI_MCA_btl_vader_single_copy_mechanism=none
+    OMPI_MCA_osc=^ucx)
+
+# forebay_mpi_test(<name> SOURCES <files> RANKS <counts> [LIBRARIES <targets>] [LIMIT_S <seconds>]
+#                  [ARGUMENTS <words>])
+#
+# Makes the GoogleTest program test_<name>, which starts MPI itself (tests/mpi/main.cpp), and for
+# each count the test <name>.ranks_<count> with the labels mpi and <name>. It fails if a rank fails,
+# if there are not that many ranks, or if the library is not FOREBAY_MPI_LIBRARY. ARGUMENTS go to the
+# program.
+function(forebay_mpi_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIMIT_S" "SOURCES;RANKS;LIBRARIES;ARGUMENTS")
+  forebay_reject_unparsed(forebay_mpi_test "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT FOREBAY_TESTS)
+    return()
+  endif()
+  if(NOT arg_LIMIT_S)
+    set(arg_LIMIT_S 120)
+  endif()
+  add_executable(test_${name} ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tests/mpi/main.cpp")
+  target_include_directories(test_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(test_${name} PRIVATE forebay_mpi forebay_flags ${arg_LIBRARIES}
+                                             GTest::gmock GTest::gtest)
+  set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                                                "${PROJECT_BINARY_DIR}/tests")
+  add_dependencies(mpi_tests test_${name})
+  math(EXPR ctest_limit_s "${arg_LIMIT_S} + 30")
+  foreach(ranks IN LISTS arg_RANKS)
+    # A launcher may survive its own end: only KILL is sure.
+    add_test(
+      NAME ${name}.ranks_${ranks}
+      COMMAND timeout -k 10 ${arg_LIMIT_S} ${FOREBAY_MPI_LAUNCHER} -n ${ranks}
+              $<TARGET_FILE:test_${name}> --ranks=${ranks} "--library=${FOREBAY_MPI_LIBRARY}"
+              ${arg_ARGUMENTS})
+    set_tests_properties(
+      ${name}.ranks_${ranks}
+      PROPERTIES LABELS "mpi;${name}"
+                 TIMEOUT ${ctest_limit_s}
+                 PROCESSORS ${ranks}
+                 ENVIRONMENT "${forebay_mpi_environment}")
+  endforeach()
+endfunction()

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every make of CollectiveFile does.
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+
+#include "comm/testing.hpp"
+
+namespace forebay::comm {
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CollectiveFileSuite);
+
+namespace {
+
+using Ranks = std::shared_ptr<Communicator>;
+using File = std::unique_ptr<CollectiveFile>;
+
+constexpr CollectiveOpen kCreate{.intent = FileIntent::kCreate};
+
+/// A file of the pattern, written by rank 0 without any of what is tested.
+std::string made_file(const Ranks& ranks, const SharedFolder& folder, std::size_t size_bytes) {
+  const std::string path = folder / "data";
+  if (ranks->rank() == Rank{0}) {
+    const Bytes bytes = pattern(0, size_bytes);
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(size_bytes));
+  }
+  EXPECT_TRUE(ranks->barrier());
+  return path;
+}
+
+/// The share of `rank`: more for higher ranks, nothing for rank 1.
+std::size_t share_of(std::uint32_t rank) { return rank == 1 ? 0 : 1000 * rank + 777; }
+
+std::uint64_t start_of(std::uint32_t rank) {
+  std::uint64_t start = 0;
+  for (std::uint32_t i = 0; i < rank; ++i)
+    start += share_of(i);
+  return start;
+}
+
+TEST_P(CollectiveFileSuite, what_all_write_together_all_read_together) {
+  on_all_ranks([](const Ranks& ranks) {
+    const SharedFolder folder(ranks);
+    const File file = must(ranks->open_file(folder / "new", kCreate), "open");
+    const std::uint32_t me = ranks->rank().number;
+    const Bytes mine = pattern(start_of(me), share_of(me));
+    EXPECT_EQ(must(file->write_at_all(mine, start_of(me)), "write"), mine.size());
+    ASSERT_TRUE(file->sync());
+    ASSERT_TRUE(file->sync());
+    const std::uint64_t size = start_of(ranks->size());
+    EXPECT_EQ(must(file->size(), "size"), size);
+
+    const std::uint32_t other = (me + 1) % ranks->size();
+    Bytes got(share_of(other));
+    EXPECT_EQ(must(file->read_at_all(got, start_of(other)), "read"), got.size());
+    EXPECT_EQ(got, pattern(start_of(other), got.size()));
+    Bytes whole(size);
+    EXPECT_EQ(must(file->read_at(whole, 0), "read"), size);
+    EXPECT_EQ(whole, pattern(0, size));
+    EXPECT_TRUE(file->close());
+  });
+}
+
+TEST_P(CollectiveFileSuite, split_calls_do_what_whole_ones_do) {
+  on_all_ranks([](const Ranks& ranks) {
+    const SharedFolder folder(ranks);
+    const File file = must(ranks->open_file(folder / "new", kCreate), "open");
+    const std::uint32_t me = ranks->rank().number;
+    const Bytes mine = pattern(start_of(me), share_of(me));
+    ASSERT_TRUE(file->write_at_all_begin(mine, start_of(me)));
+    EXPECT_EQ(must(file->write_at_all_end(), "write"), mine.size());
+    ASSERT_TRUE(file->sync());
+    ASSERT_TRUE(file->sync());
+    Bytes whole(start_of(ranks->size()));
+    ASSERT_TRUE(file->read_at_all_begin(whole, 0));
+    EXPECT_EQ(must(file->read_at_all_end(), "read"), whole.size());
+    EXPECT_EQ(whole, pattern(0, whole.size()));
+    EXPECT_TRUE(file->close());
+  });
+}
+
+TEST_P(CollectiveFileSuite, split_calls_out_of_order_are_refused) {
+  on_all_ranks([](const Ranks& ranks) {
+    const SharedFolder folder(ranks);
+    const File file = must(ranks->open_file(made_file(ranks, folder, 1000), {}), "open");
+    Bytes bytes(10);
+    EXPECT_EQ(file->read_at_all_end().error().kind(), ErrorClass::kInvalidArgument);
+    ASSERT_TRUE(file->read_at_all_begin(bytes, 0));
+    EXPECT_EQ(file->write_at_all_end().error().kind(), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(file->read_at_all(bytes, 0).error().kind(), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(file->sync().error().kind(), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(must(file->read_at_all_end(), "read"), bytes.size());
+  });
+}
+
+TEST_P(CollectiveFileSuite, ranks_read_and_write_alone) {
+  on_all_ranks([](const Ranks& ranks) {
+    const SharedFolder folder(ranks);
+    const File file = must(ranks->open_file(folder / "new", kCreate), "open");
+    const std::uint32_t me = ranks->rank().number;
+    if (me % 2 == 0) {
+      const Bytes mine = pattern(start_of(me), share_of(me));
+      EXPECT_EQ(must(file->write_at(mine, start_of(me)), "write"), mine.size());
+      Bytes got(mine.size());
+      EXPECT_EQ(must(file->read_at(got, start_of(me)), "read"), got.size());
+      EXPECT_EQ(got, mine);
+    }
+  });
+}
+
+TEST_P(CollectiveFileSuite, a_read_past_the_end_is_short) {
+  on_all_ranks([](const Ranks& ranks) {
+    const SharedFolder folder(ranks);
+    const File file = must(ranks->open_file(made_file(ranks, folder, 5000), {}), "open");
+    Bytes bytes(3000);
+    EXPECT_EQ(must(file->read_at(bytes, 4000), "read"), 1000U);
+    EXPECT_EQ(must(file->read_at_all(bytes, 4900), "read"), 100U);
+    EXPECT_EQ(must(file->read_at_all(bytes, 5000), "read"), 0U);
+    EXPECT_EQ(must(file->read_at_all(bytes, std::uint64_t{1} << 50U), "read"), 0U);
+    EXPECT_EQ(must(file->read_at_all({}, 0), "read"), 0U);
+    const bool first = ranks->rank() == Rank{0};  // only one past the end
+    EXPECT_EQ(must(file->read_at_all(bytes, first ? 4999 : 0), "read"), first ? 1U : 3000U);
+  });
+}
+
+TEST_P(CollectiveFileSuite, hints_are_taken_and_unknown_ones_ignored) {
+  on_all_ranks([](const Ranks& ranks) {
+    const SharedFolder folder(ranks);
+    const CollectiveOpen how{
+        .hints = {{"romio_cb_read", "disable"}, {"cb_nodes", "1"}, {"nobody_knows", "this"}}};
+    const File file = must(ranks->open_file(made_file(ranks, folder, 5000), how), "open");
+    Bytes bytes(5000);
+    EXPECT_EQ(must(file->read_at_all(bytes, 0), "read"), 5000U);
+    EXPECT_EQ(bytes, pattern(0, 5000));
+  });
+}
+
+TEST_P(CollectiveFileSuite, a_missing_file_is_missing_for_all) {
+  on_all_ranks([](const Ranks& ranks) {
+    const SharedFolder folder(ranks);
+    const auto file = ranks->open_file(folder / "missing", {});
+    ASSERT_FALSE(file);
+    EXPECT_EQ(file.error().kind(), ErrorClass::kNotFound);
+    EXPECT_EQ(file.error().rank(), 0U);
+    EXPECT_EQ(file.error().path(), folder / "missing");
+    EXPECT_FALSE(std::filesystem::exists(folder / "missing"));
+  });
+}
+
+TEST_P(CollectiveFileSuite, a_file_that_one_rank_cannot_open_opens_for_nobody) {
+  on_all_ranks([](const Ranks& ranks) {
+    const SharedFolder folder(ranks);
+    const std::string path = made_file(ranks, folder, 100);
+    const std::uint32_t last = ranks->size() - 1;
+    const bool fails = ranks->rank() == Rank{last};
+    const auto file = ranks->open_file(fails ? folder / "missing" : path, {});
+    ASSERT_FALSE(file);
+    EXPECT_EQ(file.error().rank(), last);
+    EXPECT_EQ(file.error().error_number(), ENOENT);
+    EXPECT_EQ(file.error().path(), folder / "missing");
+  });
+}
+
+TEST_P(CollectiveFileSuite, a_folder_is_no_file) {
+  on_all_ranks([](const Ranks& ranks) {
+    const SharedFolder folder(ranks);
+    const auto file = ranks->open_file(folder / ".", {});
+    ASSERT_FALSE(file);
+    EXPECT_EQ(file.error().kind(), ErrorClass::kInvalidArgument);
+  });
+}
+
+TEST_P(CollectiveFileSuite, a_write_to_a_file_opened_for_reading_fails_for_all) {
+  on_all_ranks([](const Ranks& ranks) {
+    const SharedFolder folder(ranks);
+    const std::string path = made_file(ranks, folder, 100);
+    const File file = must(ranks->open_file(path, {}), "open");
+    const auto written = file->write_at_all(pattern(7, 10), 0);
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().rank(), 0U);
+    EXPECT_EQ(written.error().path(), path);
+    EXPECT_EQ(written.error().offset_bytes(), 0U);
+    Bytes bytes(100);
+    EXPECT_EQ(must(file->read_at_all(bytes, 0), "read"), 100U);
+    EXPECT_EQ(bytes, pattern(0, 100));
+  });
+}
+
+TEST_P(CollectiveFileSuite, creating_leaves_what_is_there) {
+  on_all_ranks([](const Ranks& ranks) {
+    const SharedFolder folder(ranks);
+    const std::string path = made_file(ranks, folder, 100);
+    const File file = must(ranks->open_file(path, kCreate), "open");
+    EXPECT_EQ(must(file->size(), "size"), 100U);
+    Bytes bytes(100);
+    EXPECT_EQ(must(file->read_at_all(bytes, 0), "read"), 100U);
+    EXPECT_EQ(bytes, pattern(0, 100));
+  });
+}
+
+TEST_P(CollectiveFileSuite, a_closed_file_says_so) {
+  on_all_ranks([](const Ranks& ranks) {
+    const SharedFolder folder(ranks);
+    const File file = must(ranks->open_file(made_file(ranks, folder, 100), {}), "open");
+    ASSERT_TRUE(file->close());
+    Bytes bytes(10);
+    EXPECT_EQ(file->read_at(bytes, 0).error().kind(), ErrorClass::kClosed);
+    EXPECT_EQ(file->read_at_all(bytes, 0).error().kind(), ErrorClass::kClosed);
+    EXPECT_EQ(file->write_at_all_begin(bytes, 0).error().kind(), ErrorClass::kClosed);
+    EXPECT_EQ(file->size().error().kind(), ErrorClass::kClosed);
+    EXPECT_EQ(file->sync().error().kind(), ErrorClass::kClosed);
+    EXPECT_EQ(file->close().error().kind(), ErrorClass::kClosed);
+  });
+}
+
+TEST_P(CollectiveFileSuite, a_file_outlives_its_communicator) {
+  on_all_ranks([](const Ranks& ranks) {
+    const SharedFolder folder(ranks);
+    Ranks own = must(ranks->duplicate(), "duplicate");
+    const File file = must(own->open_file(made_file(ranks, folder, 100), {}), "open");
+    own.reset();
+    Bytes bytes(100);
+    EXPECT_EQ(must(file->read_at_all(bytes, 0), "read"), 100U);
+  });
+}
+
+}  // namespace
+}  // namespace forebay::comm

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// An Error as bytes, so that one rank can tell it to the others. Both ends are the same program:
+// the layout is nobody else's business and may change.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace forebay::comm {
+
+/// Everything that `error` holds.
+std::vector<std::byte> to_bytes(const Error& error);
+
+/// The inverse. `bytes` came from to_bytes().
+Error error_from(std::span<const std::byte> bytes);
+
+}  // namespace forebay::comm

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the MPI make does with the application's MPI, and with MPI's errors and thread levels.
+#include <thread>
+
+#include "comm/in_process.hpp"
+#include "comm/mpi/mpi_call.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
+#include "comm/mpi/pieces.hpp"
+#include "comm/testing.hpp"
+
+namespace forebay::comm {
+namespace {
+
+using Ranks = std::shared_ptr<Communicator>;
+
+Ranks world(MpiOptions options = {}) { return must(from_mpi(MPI_COMM_WORLD, options), "from_mpi"); }
+
+TEST(FromMpi, has_the_ranks_of_the_application) {
+  const Ranks ranks = world();
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  EXPECT_EQ(ranks->rank().number, static_cast<std::uint32_t>(rank));
+  EXPECT_EQ(ranks->size(), static_cast<std::uint32_t>(size));
+  EXPECT_TRUE(ranks->name().starts_with("mpi: ")) << ranks->name();
+}
+
+TEST(FromMpi, leaves_the_application_s_communicator_alone) {
+  MPI_Comm application = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &application);
+  MPI_Comm_set_errhandler(application, MPI_ERRORS_ARE_FATAL);
+  {
+    const Ranks ranks = must(from_mpi(application), "from_mpi");
+    int relation = 0;
+    MPI_Comm_compare(handle_of(*ranks), application, &relation);
+    EXPECT_EQ(relation, MPI_CONGRUENT);  // the same ranks, another communicator
+
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    MPI_Comm_get_errhandler(application, &handler);
+    EXPECT_TRUE(handler == MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_get_errhandler(handle_of(*ranks), &handler);
+    EXPECT_TRUE(handler == MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&handler);
+  }
+  EXPECT_EQ(MPI_Barrier(application), MPI_SUCCESS);
+  MPI_Comm_free(&application);
+}
+
+TEST(FromMpi, a_message_of_the_application_is_not_ours) {
+  const Ranks ranks = world();
+  const int me = static_cast<int>(ranks->rank().number);
+  char theirs = 't';
+  MPI_Request sent = MPI_REQUEST_NULL;
+  MPI_Isend(&theirs, 1, MPI_CHAR, me, 0, MPI_COMM_WORLD, &sent);
+  const Bytes ours = bytes_of("o");
+  Bytes got(1);
+  Transfer receive = ranks->receive(got, ranks->rank(), Tag{0});
+  Transfer send = ranks->send(ours, ranks->rank(), Tag{0});
+  EXPECT_TRUE(receive.wait());
+  EXPECT_TRUE(send.wait());
+  EXPECT_EQ(text_of(got), "o");
+  char got_theirs = 0;
+  MPI_Recv(&got_theirs, 1, MPI_CHAR, me, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Wait(&sent, MPI_STATUS_IGNORE);
+  EXPECT_EQ(got_theirs, 't');
+}
+
+TEST(FromMpi, refuses_what_is_no_communicator) {
+  const auto ranks = from_mpi(MPI_COMM_NULL);
+  ASSERT_FALSE(ranks);
+  EXPECT_EQ(ranks.error().kind(), ErrorClass::kInvalidArgument);
+}
+
+TEST(FromMpi, refuses_pieces_that_mpi_cannot_count) {
+  for (const std::uint64_t piece_bytes : {std::uint64_t{0}, (std::uint64_t{1} << 30U) + 1}) {
+    const auto ranks = from_mpi(MPI_COMM_WORLD, {.piece_bytes = piece_bytes});
+    ASSERT_FALSE(ranks);
+    EXPECT_EQ(ranks.error().kind(), ErrorClass::kInvalidArgument);
+  }
+}
+
+TEST(FromMpi, puts_ranks_on_the_nodes_that_the_caller_names) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const Ranks ranks = world({.node = static_cast<std::uint32_t>(rank) / 2 + 40});
+  EXPECT_EQ(ranks->nodes().count(), (ranks->size() + 1) / 2);
+  EXPECT_EQ(ranks->nodes().node_of(ranks->rank()).number, ranks->rank().number / 2);
+  const Ranks copy = must(ranks->duplicate(), "duplicate");
+  EXPECT_EQ(copy->nodes().count(), ranks->nodes().count());
+}
+
+TEST(FromMpi, finds_that_this_machine_is_one_node) { EXPECT_EQ(world()->nodes().count(), 1U); }
+
+TEST(FromMpi, other_makes_have_no_handle_of_mpi) {
+  EXPECT_TRUE(handle_of(*solo()) == MPI_COMM_NULL);
+}
+
+TEST(FromMpi, makes_and_forgets_many_communicators) {
+  const Ranks ranks = world();
+  for (int i = 0; i < 3000; ++i)  // more than an MPI has room for at once
+    ASSERT_TRUE(ranks->duplicate()) << i;
+}
+
+TEST(FromMpi, an_error_of_mpi_has_its_class_and_text) {
+  const Error error =
+      mpi_error({.operation = "open", .path = "data", .offset_bytes = 7}, MPI_ERR_NO_SUCH_FILE);
+  EXPECT_EQ(error.kind(), ErrorClass::kNotFound);
+  EXPECT_EQ(error.path(), "data");
+  EXPECT_EQ(error.offset_bytes(), 7U);
+  EXPECT_TRUE(error.cause().starts_with("MPI error class ")) << error.cause();
+  EXPECT_EQ(error.message().find('\n'), std::string::npos);
+  EXPECT_EQ(mpi_error({}, MPI_ERR_NO_SPACE).kind(), ErrorClass::kNoSpace);
+  EXPECT_EQ(mpi_error({}, MPI_ERR_ACCESS).kind(), ErrorClass::kPermission);
+  EXPECT_EQ(mpi_error({}, MPI_ERR_IO).kind(), ErrorClass::kIo);
+}
+
+/// What another thread gets when it uses `ranks`.
+Status from_another_thread(const Ranks& ranks) {
+  Status outcome;
+  std::thread other([&] { outcome = ranks->barrier(); });
+  other.join();
+  return outcome;
+}
+
+TEST(FromMpi, another_thread_may_call_only_where_mpi_allows_it) {
+  const Ranks ranks = world();
+  const Status called = from_another_thread(ranks);
+  if (ranks->thread_support() >= ThreadSupport::kSerialized) {
+    EXPECT_TRUE(called);
+    return;
+  }
+  ASSERT_FALSE(called);
+  EXPECT_EQ(called.error().kind(), ErrorClass::kUnsupported);
+  EXPECT_NE(called.error().cause().find(name_of(ranks->thread_support())), std::string::npos);
+}
+
+TEST(Pieces, cover_a_transfer_without_gap) {
+  for (const std::uint64_t total : {0U, 1U, 9U, 10U, 11U, 100U, 101U}) {
+    const Pieces pieces(total, 10);
+    std::uint64_t reached = 0;
+    for (std::uint64_t i = 0; i < pieces.count(); ++i) {
+      EXPECT_EQ(pieces.at(i).first, reached);
+      reached += static_cast<std::uint64_t>(pieces.at(i).size);
+    }
+    EXPECT_EQ(reached, total);
+    EXPECT_EQ(pieces.at(pieces.count()).size, 0);
+  }
+}
+
+}  // namespace
+}  // namespace forebay::comm

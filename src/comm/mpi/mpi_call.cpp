@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Classes and texts of MPI's errors, and the rules of its thread levels.
+#include "comm/mpi/mpi_call.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace forebay::comm {
+
+namespace {
+
+ErrorClass kind_of(int error_class) noexcept {
+  switch (error_class) {
+    case MPI_ERR_NO_SUCH_FILE:
+      return ErrorClass::kNotFound;
+    case MPI_ERR_ACCESS:
+    case MPI_ERR_READ_ONLY:
+      return ErrorClass::kPermission;
+    case MPI_ERR_NO_SPACE:
+    case MPI_ERR_QUOTA:
+      return ErrorClass::kNoSpace;
+    case MPI_ERR_NO_MEM:
+      return ErrorClass::kLimit;
+    case MPI_ERR_UNSUPPORTED_OPERATION:
+    case MPI_ERR_UNSUPPORTED_DATAREP:
+      return ErrorClass::kUnsupported;
+    case MPI_ERR_TRUNCATE:
+    case MPI_ERR_COUNT:
+    case MPI_ERR_COMM:
+    case MPI_ERR_RANK:
+    case MPI_ERR_ROOT:
+    case MPI_ERR_TAG:
+    case MPI_ERR_ARG:
+    case MPI_ERR_AMODE:
+    case MPI_ERR_BAD_FILE:
+      return ErrorClass::kInvalidArgument;
+    default:
+      return ErrorClass::kIo;
+  }
+}
+
+/// One line, whatever MPI thought of layout.
+std::string on_one_line(std::string text) {
+  while (!text.empty() && text.back() == '\n')
+    text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+std::string text_of(int code) {
+  char text[MPI_MAX_ERROR_STRING + 1] = {};
+  int length = 0;
+  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) return "an unknown error";
+  return on_one_line(std::string(text, static_cast<std::size_t>(length)));
+}
+
+/// MPI is one for the process, and so is the rule that its calls must not overlap.
+std::mutex& serial_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+bool is_finalized() {
+  int flag = 0;
+  MPI_Finalized(&flag);
+  return flag != 0;
+}
+
+bool is_main_thread() {
+  int flag = 0;
+  MPI_Is_thread_main(&flag);
+  return flag != 0;
+}
+
+}  // namespace
+
+Error mpi_error(ErrorDetails details, int code) {
+  int error_class = MPI_ERR_OTHER;
+  MPI_Error_class(code, &error_class);
+  details.kind = kind_of(error_class);
+  details.cause = "MPI error class " + std::to_string(error_class) + ": " + text_of(code);
+  return Error(std::move(details));
+}
+
+ThreadSupport mpi_thread_support() {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (level >= MPI_THREAD_MULTIPLE) return ThreadSupport::kMultiple;
+  if (level >= MPI_THREAD_SERIALIZED) return ThreadSupport::kSerialized;
+  if (level >= MPI_THREAD_FUNNELED) return ThreadSupport::kFunneled;
+  return ThreadSupport::kSingle;
+}
+
+Result<MpiTurn> MpiTurn::take(ThreadSupport support, const ErrorDetails& what) {
+  MpiTurn turn;
+  if (support == ThreadSupport::kSerialized) turn.lock_ = std::unique_lock(serial_mutex());
+  if (is_finalized()) {
+    ErrorDetails details = what;
+    details.kind = ErrorClass::kClosed;
+    details.cause = "MPI has been finalized";
+    return failure(std::move(details));
+  }
+  const bool anyone = support >= ThreadSupport::kSerialized;
+  if (anyone || is_main_thread()) return turn;
+  ErrorDetails details = what;
+  details.kind = ErrorClass::kUnsupported;
+  details.cause = "MPI was initialised with thread level " + std::string(name_of(support)) +
+                  ", and this is not the thread that did so; ask for MPI_THREAD_MULTIPLE";
+  return failure(std::move(details));
+}
+
+MpiGroup::~MpiGroup() {
+  MPI_Comm to_free = handle;
+  // Nobody is left to be told.
+  static_cast<void>(
+      call({.operation = "free a communicator"}, [&to_free] { return MPI_Comm_free(&to_free); }));
+}
+
+}  // namespace forebay::comm

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Communicator of an MPI job.
+#include "comm/mpi/mpi_communicator.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <numeric>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/checked_cast.hpp"
+#include "comm/mpi/mpi_call.hpp"
+#include "comm/mpi/mpi_file.hpp"
+#include "comm/mpi/mpi_transfer.hpp"
+#include "comm/mpi/pieces.hpp"
+#include "comm/posix_collective_file.hpp"
+
+namespace forebay::comm {
+
+namespace {
+
+constexpr std::uint64_t kPieceBytesMax = std::uint64_t{1} << 30U;
+
+MPI_Op operation_of(Reduction reduction) noexcept {
+  switch (reduction) {
+    case Reduction::kMin:
+      return MPI_MIN;
+    case Reduction::kMax:
+      return MPI_MAX;
+    case Reduction::kSum:
+      return MPI_SUM;
+  }
+  return MPI_OP_NULL;
+}
+
+/// "mpi: MPICH Version: 5.0.2": the first line, each gap one space.
+std::string library_name() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING + 1] = {};
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  std::string line(text, static_cast<std::size_t>(length));
+  line.resize(std::min(line.find('\n'), line.size()));
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  const auto gap = [](char a, char b) { return a == ' ' && b == ' '; };
+  line.erase(std::unique(line.begin(), line.end(), gap), line.end());
+  return "mpi: " + line;
+}
+
+using Group = std::shared_ptr<const MpiGroup>;
+
+/// Byte strings of different length, laid one after the other.
+struct Layout {
+  std::vector<int> lengths;
+  std::vector<int> starts;
+  int total = 0;
+};
+
+class MpiCommunicator final : public Communicator {
+ public:
+  struct Place {
+    Rank rank;
+    std::uint64_t node_key;  ///< equal for ranks of one node
+  };
+  MpiCommunicator(Group group, Place place, const std::vector<std::uint64_t>& node_keys)
+      : group_(std::move(group)),
+        place_(place),
+        size_(static_cast<std::uint32_t>(node_keys.size())),
+        name_(library_name()),
+        nodes_(node_keys) {}
+
+  Rank rank() const noexcept override { return place_.rank; }
+  std::uint32_t size() const noexcept override { return size_; }
+  const std::string& name() const noexcept override { return name_; }
+  const Nodes& nodes() const noexcept override { return nodes_; }
+  ThreadSupport thread_support() const noexcept override { return group_->support; }
+  MPI_Comm handle() const noexcept { return group_->handle; }
+
+  Status barrier() override;
+  Status broadcast(std::span<std::byte> bytes, Rank root) override;
+  Result<std::vector<Bytes>> gather(std::span<const std::byte> bytes, Rank root) override;
+  Result<std::vector<Bytes>> all_gather(std::span<const std::byte> bytes) override;
+  Result<std::uint64_t> all_reduce(Reduction reduction, std::uint64_t value) override;
+  Result<std::shared_ptr<Communicator>> duplicate() override;
+  Result<std::shared_ptr<Communicator>> split(SplitBy by) override;
+  Transfer send(std::span<const std::byte> bytes, Rank to, Tag tag) override;
+  Transfer receive(std::span<std::byte> into, Rank from, Tag tag) override;
+  Result<std::unique_ptr<CollectiveFile>> open_file(const std::string& path,
+                                                    const CollectiveOpen& how) override;
+
+ private:
+  Result<Layout> exchange_lengths(std::size_t mine);
+
+  const Group group_;
+  const Place place_;
+  const std::uint32_t size_;
+  const std::string name_;
+  const Nodes nodes_;
+};
+
+/// Takes over `raw`, which was just made by MPI: from here on it is freed, and its errors return.
+Group adopt(MPI_Comm raw, const MpiGroup& like) {
+  MPI_Comm_set_errhandler(raw, MPI_ERRORS_RETURN);
+  return std::make_shared<const MpiGroup>(raw, like.support, like.piece_bytes);
+}
+
+/// Collective: a Communicator of `group`, once all have said which node they are on.
+Result<std::shared_ptr<Communicator>> make_communicator(Group group, std::uint64_t node_key) {
+  int rank = 0;
+  int size = 0;
+  std::vector<std::uint64_t> keys;
+  const Status asked = group->call({.operation = "set up a communicator"}, [&] {
+    MPI_Comm_rank(group->handle, &rank);
+    MPI_Comm_size(group->handle, &size);
+    keys.resize(static_cast<std::size_t>(size));
+    return MPI_Allgather(&node_key, 1, MPI_UINT64_T, keys.data(), 1, MPI_UINT64_T, group->handle);
+  });
+  if (!asked) return tl::unexpected<Error>(asked.error());
+  const MpiCommunicator::Place place{Rank{static_cast<std::uint32_t>(rank)}, node_key};
+  return std::make_shared<MpiCommunicator>(std::move(group), place, keys);
+}
+
+/// Collective: a number that ranks share if, and only if, MPI says that they can share memory.
+Result<std::uint64_t> find_node(const MpiGroup& group) {
+  int lowest = 0;
+  const Status found = group.call({.operation = "find the ranks of this node"}, [&] {
+    int rank = 0;
+    MPI_Comm_rank(group.handle, &rank);
+    MPI_Comm node = MPI_COMM_NULL;
+    const int code =
+        MPI_Comm_split_type(group.handle, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    if (code != MPI_SUCCESS) return code;
+    const int reduced = MPI_Allreduce(&rank, &lowest, 1, MPI_INT, MPI_MIN, node);
+    MPI_Comm_free(&node);
+    return reduced;
+  });
+  if (!found) return tl::unexpected<Error>(found.error());
+  return checked_cast<std::uint64_t>(lowest);
+}
+
+Status MpiCommunicator::barrier() {
+  return group_->call({.operation = "barrier"}, [this] { return MPI_Barrier(handle()); });
+}
+
+Status MpiCommunicator::broadcast(std::span<std::byte> bytes, Rank root) {
+  if (Status good = check_rank("broadcast", root); !good) return good;
+  const Pieces pieces(bytes.size(), group_->piece_bytes);
+  for (std::uint64_t i = 0; i < pieces.count(); ++i) {
+    const Piece piece = pieces.at(i);
+    const Status told = group_->call({.operation = "broadcast"}, [&] {
+      return MPI_Bcast(bytes.data() + piece.first, piece.size, MPI_BYTE,
+                       static_cast<int>(root.number), handle());
+    });
+    if (!told) return told;
+  }
+  return {};
+}
+
+/// Every rank learns all lengths, so that all refuse what is too much.
+Result<Layout> MpiCommunicator::exchange_lengths(std::size_t mine) {
+  const std::uint64_t length = mine;
+  std::vector<std::uint64_t> lengths(size());
+  const Status told = group_->call({.operation = "gather"}, [&] {
+    return MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, handle());
+  });
+  if (!told) return tl::unexpected<Error>(told.error());
+  Layout layout;
+  std::uint64_t total = 0;
+  for (const std::uint64_t one : lengths) {
+    if (one > INT_MAX - total) {
+      return failure({.kind = ErrorClass::kLimit,
+                      .operation = "gather",
+                      .cause = "the ranks have 2 GiB or more together"});
+    }
+    layout.lengths.push_back(static_cast<int>(one));
+    layout.starts.push_back(static_cast<int>(total));
+    total += one;
+  }
+  layout.total = static_cast<int>(total);
+  return layout;
+}
+
+std::vector<Bytes> cut(const Bytes& all, const Layout& layout) {
+  std::vector<Bytes> parts;
+  for (std::size_t i = 0; i < layout.lengths.size(); ++i) {
+    const auto first = all.begin() + layout.starts[i];
+    parts.emplace_back(first, first + layout.lengths[i]);
+  }
+  return parts;
+}
+
+Result<std::vector<Bytes>> MpiCommunicator::gather(std::span<const std::byte> bytes, Rank root) {
+  if (Status good = check_rank("gather", root); !good) return tl::unexpected<Error>(good.error());
+  const Result<Layout> layout = exchange_lengths(bytes.size());
+  if (!layout) return tl::unexpected<Error>(layout.error());
+  Bytes all(rank() == root ? static_cast<std::size_t>(layout->total) : 0);
+  const Status told = group_->call({.operation = "gather"}, [&] {
+    return MPI_Gatherv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, all.data(),
+                       layout->lengths.data(), layout->starts.data(), MPI_BYTE,
+                       static_cast<int>(root.number), handle());
+  });
+  if (!told) return tl::unexpected<Error>(told.error());
+  return rank() == root ? cut(all, *layout) : std::vector<Bytes>();
+}
+
+Result<std::vector<Bytes>> MpiCommunicator::all_gather(std::span<const std::byte> bytes) {
+  const Result<Layout> layout = exchange_lengths(bytes.size());
+  if (!layout) return tl::unexpected<Error>(layout.error());
+  Bytes all(static_cast<std::size_t>(layout->total));
+  const Status told = group_->call({.operation = "gather"}, [&] {
+    return MPI_Allgatherv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, all.data(),
+                          layout->lengths.data(), layout->starts.data(), MPI_BYTE, handle());
+  });
+  if (!told) return tl::unexpected<Error>(told.error());
+  return cut(all, *layout);
+}
+
+Result<std::uint64_t> MpiCommunicator::all_reduce(Reduction reduction, std::uint64_t value) {
+  std::uint64_t reduced = 0;
+  const Status told = group_->call({.operation = "reduce"}, [&] {
+    return MPI_Allreduce(&value, &reduced, 1, MPI_UINT64_T, operation_of(reduction), handle());
+  });
+  if (!told) return tl::unexpected<Error>(told.error());
+  return reduced;
+}
+
+Result<std::shared_ptr<Communicator>> MpiCommunicator::duplicate() {
+  MPI_Comm raw = MPI_COMM_NULL;
+  const Status made = group_->call({.operation = "duplicate a communicator"},
+                                   [&] { return MPI_Comm_dup(handle(), &raw); });
+  if (!made) return tl::unexpected<Error>(made.error());
+  return make_communicator(adopt(raw, *group_), place_.node_key);
+}
+
+Result<std::shared_ptr<Communicator>> MpiCommunicator::split(SplitBy by) {
+  const ErrorDetails what{.operation = "split a communicator"};
+  if (std::max(by.color, by.key) > INT32_MAX) {
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = what.operation,
+                    .cause = "colour and key are below 2^31"});
+  }
+  MPI_Comm raw = MPI_COMM_NULL;
+  const Status made = group_->call(what, [&] {
+    return MPI_Comm_split(handle(), static_cast<int>(by.color), static_cast<int>(by.key), &raw);
+  });
+  if (!made) return tl::unexpected<Error>(made.error());
+  return make_communicator(adopt(raw, *group_), place_.node_key);
+}
+
+Transfer MpiCommunicator::send(std::span<const std::byte> bytes, Rank to, Tag tag) {
+  if (Status good = check_message("send", to, tag); !good) return Transfer(good.error());
+  return start_send(group_, bytes, to, tag);
+}
+
+Transfer MpiCommunicator::receive(std::span<std::byte> into, Rank from, Tag tag) {
+  if (Status good = check_message("receive", from, tag); !good) return Transfer(good.error());
+  return start_receive(group_, into, from, tag);
+}
+
+Result<std::unique_ptr<CollectiveFile>> MpiCommunicator::open_file(const std::string& path,
+                                                                   const CollectiveOpen& how) {
+  Result<std::shared_ptr<Communicator>> own = duplicate();
+  if (!own) return tl::unexpected<Error>(own.error());
+  const MPI_Comm raw = handle_of(**own);
+  return open_mpi_file({std::move(*own), raw, group_->piece_bytes}, path, how);
+}
+
+Status check_initialised() {
+  int flag = 0;
+  MPI_Initialized(&flag);
+  if (flag != 0) return {};
+  return failure({.kind = ErrorClass::kUnsupported,
+                  .operation = "use MPI",
+                  .cause = "it is not initialised; the application calls MPI_Init_thread first"});
+}
+
+Status check_application(MPI_Comm application) {
+  const auto refused = [](const char* cause) {
+    return failure({.kind = ErrorClass::kInvalidArgument, .operation = "use MPI", .cause = cause});
+  };
+  if (application == MPI_COMM_NULL) return refused("the communicator is MPI_COMM_NULL");
+  int is_inter = 0;
+  if (MPI_Comm_test_inter(application, &is_inter) != MPI_SUCCESS || is_inter != 0) {
+    return refused("the communicator joins two groups (an intercommunicator)");
+  }
+  return {};
+}
+
+Status check_piece(std::uint64_t piece_bytes) {
+  if (piece_bytes > 0 && piece_bytes <= kPieceBytesMax) return {};
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "use MPI",
+                  .cause = "piece_bytes is between 1 and 1 GiB"});
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Communicator>> from_mpi(MPI_Comm application, MpiOptions options) {
+  if (Status ready = check_initialised(); !ready) return tl::unexpected<Error>(ready.error());
+  if (Status good = check_piece(options.piece_bytes); !good) {
+    return tl::unexpected<Error>(good.error());
+  }
+  const ThreadSupport support = mpi_thread_support();
+  const ErrorDetails what{.operation = "duplicate the communicator of the application"};
+  MPI_Comm raw = MPI_COMM_NULL;
+  Status applicable;
+  const Status made = mpi_call(support, what, [&] {
+    applicable = check_application(application);
+    if (!applicable) return MPI_SUCCESS;
+    // Without the application's hints: it may have promised MPI what we do not keep.
+    return MPI_Comm_dup_with_info(application, MPI_INFO_NULL, &raw);
+  });
+  if (!made) return tl::unexpected<Error>(made.error());
+  if (!applicable) return tl::unexpected<Error>(applicable.error());
+
+  MPI_Comm_set_errhandler(raw, MPI_ERRORS_RETURN);
+  auto group = std::make_shared<const MpiGroup>(raw, support, options.piece_bytes);
+  if (options.node) return make_communicator(std::move(group), *options.node);
+  const Result<std::uint64_t> node = find_node(*group);
+  if (!node) return tl::unexpected<Error>(node.error());
+  return make_communicator(std::move(group), *node);
+}
+
+MPI_Comm handle_of(const Communicator& ranks) noexcept {
+  const auto* const mine = dynamic_cast<const MpiCommunicator*>(&ranks);
+  return mine == nullptr ? MPI_COMM_NULL : mine->handle();
+}
+
+}  // namespace forebay::comm

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks, and which of them share a node. Whoever places agents or shares memory asks here, so that
+// nobody else needs to know where the answer came from.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace forebay::comm {
+
+/// A process (or a thread that plays one) among those of a communicator, from 0.
+struct Rank {
+  std::uint32_t number = 0;
+
+  friend constexpr auto operator<=>(const Rank&, const Rank&) noexcept = default;
+};
+
+/// A computer, from 0, in the order of the lowest rank on each.
+struct Node {
+  std::uint32_t number = 0;
+
+  friend constexpr auto operator<=>(const Node&, const Node&) noexcept = default;
+};
+
+/// Where the ranks of one communicator live. A value that never changes; any thread.
+class Nodes {
+ public:
+  Nodes() = default;
+
+  /// `keys` has one number for each rank, equal for ranks that share a node; what the numbers are
+  /// does not matter.
+  explicit Nodes(std::span<const std::uint64_t> keys);
+
+  std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(ranks_.size()); }
+  Node node_of(Rank rank) const;
+
+  /// All ranks of a node, in rising order; never empty.
+  const std::vector<Rank>& ranks_of(Node node) const;
+
+  /// The place of `rank` among the ranks of its node, from 0.
+  std::uint32_t place_in_node(Rank rank) const;
+
+  /// The lowest rank of a node.
+  Rank leader_of(Node node) const { return ranks_of(node).front(); }
+
+ private:
+  std::vector<Node> node_of_rank_;
+  std::vector<std::uint32_t> place_of_rank_;
+  std::vector<std::vector<Rank>> ranks_;
+};
+
+}  // namespace forebay::comm

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The main program of every test that runs on several ranks. Each rank runs all tests; rank 0
+// reports as usual, the others only what failed on them; if one fails, all do.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+namespace {
+
+/// What the test was registered with.
+struct Expected {
+  int ranks = 0;
+  std::string library;
+  int thread_level = MPI_THREAD_MULTIPLE;
+};
+
+int level_named(std::string_view name) {
+  if (name == "single") return MPI_THREAD_SINGLE;
+  if (name == "funneled") return MPI_THREAD_FUNNELED;
+  if (name == "serialized") return MPI_THREAD_SERIALIZED;
+  return MPI_THREAD_MULTIPLE;
+}
+
+/// `--name=value` words that GoogleTest left over.
+Expected parse(int argc, char** argv) {
+  Expected expected;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const std::string_view value = word.substr(word.find('=') + 1);
+    if (word.starts_with("--ranks=")) expected.ranks = std::atoi(value.data());
+    if (word.starts_with("--library=")) expected.library = value;
+    if (word.starts_with("--threads=")) expected.thread_level = level_named(value);
+  }
+  return expected;
+}
+
+int my_rank() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+/// A launcher of another MPI starts many worlds of one rank, each of which would pass.
+bool is_as_expected(const Expected& expected) {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  char text[MPI_MAX_LIBRARY_VERSION_STRING + 1] = {};
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const bool right_library = std::string_view(text).find(expected.library) == 0;
+  if (ranks == expected.ranks && right_library) return true;
+  std::fprintf(stderr, "expected %d ranks of %s, found %d of %s\n", expected.ranks,
+               expected.library.c_str(), ranks, text);
+  return false;
+}
+
+/// Says on which rank something failed, and ends the job where the others might wait for this rank.
+class Failures final : public testing::EmptyTestEventListener {
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (!result.failed()) return;
+    const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
+    std::fprintf(stderr, "[rank %d] %s.%s %s:%d\n%s\n", my_rank(),
+                 test == nullptr ? "" : test->test_suite_name(),
+                 test == nullptr ? "" : test->name(),
+                 result.file_name() == nullptr ? "" : result.file_name(), result.line_number(),
+                 result.message());
+    if (result.fatally_failed()) MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+};
+
+void listen() {
+  testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+  if (my_rank() != 0) delete listeners.Release(listeners.default_result_printer());
+  listeners.Append(new Failures);
+}
+
+int worst(int mine) {
+  int all = 1;
+  MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const Expected expected = parse(argc, argv);
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, expected.thread_level, &level);
+  int outcome = 1;
+  if (is_as_expected(expected)) {
+    listen();
+    const int ran = RUN_ALL_TESTS();
+    outcome = worst(ran == 0 && testing::UnitTest::GetInstance()->test_to_run_count() > 0 ? 0 : 1);
+  }
+  MPI_Finalize();
+  return outcome;
+}
