@@ -47,21 +47,15 @@ set(forebay_mpi_environment
     OMPI_MCA_btl_vader_single_copy_mechanism=none
     OMPI_MCA_osc=^ucx)
 
-# forebay_mpi_test(<name> SOURCES <files> RANKS <counts> [LIBRARIES <targets>] [LIMIT_S <seconds>]
-#                  [ARGUMENTS <words>])
+# forebay_mpi_test(<name> SOURCES <files> RANKS <counts> [LIBRARIES <targets>] [LIMIT_S <seconds>])
 #
-# Makes the GoogleTest program test_<name>, which starts MPI itself (tests/mpi/main.cpp), and for
-# each count the test <name>.ranks_<count> with the labels mpi and <name>. It fails if a rank fails,
-# if there are not that many ranks, or if the library is not FOREBAY_MPI_LIBRARY. ARGUMENTS go to the
-# program.
+# Makes the GoogleTest program test_<name>, which starts MPI itself (tests/mpi/main.cpp), and runs it
+# as forebay_mpi_run() says. Nothing is made where FOREBAY_TESTS is off.
 function(forebay_mpi_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIMIT_S" "SOURCES;RANKS;LIBRARIES;ARGUMENTS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIMIT_S" "SOURCES;RANKS;LIBRARIES")
   forebay_reject_unparsed(forebay_mpi_test "${arg_UNPARSED_ARGUMENTS}")
   if(NOT FOREBAY_TESTS)
     return()
-  endif()
-  if(NOT arg_LIMIT_S)
-    set(arg_LIMIT_S 120)
   endif()
   add_executable(test_${name} ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tests/mpi/main.cpp")
   target_include_directories(test_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
@@ -70,13 +64,33 @@ function(forebay_mpi_test name)
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                                                 "${PROJECT_BINARY_DIR}/tests")
   add_dependencies(mpi_tests test_${name})
+  if(NOT arg_LIMIT_S)
+    set(arg_LIMIT_S 120)
+  endif()
+  forebay_mpi_run(${name} ${name} RANKS ${arg_RANKS} LIMIT_S ${arg_LIMIT_S})
+endfunction()
+
+# forebay_mpi_run(<program> <name> RANKS <counts> [LIMIT_S <seconds>] [ARGUMENTS <words>])
+#
+# For each count, the test <name>.ranks_<count> with the labels mpi and <name>: test_<program> with
+# ARGUMENTS. It fails if a rank fails, if there are not that many ranks, or if the library is not
+# FOREBAY_MPI_LIBRARY.
+function(forebay_mpi_run program name)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "LIMIT_S" "RANKS;ARGUMENTS")
+  forebay_reject_unparsed(forebay_mpi_run "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT FOREBAY_TESTS)
+    return()
+  endif()
+  if(NOT arg_LIMIT_S)
+    set(arg_LIMIT_S 120)
+  endif()
   math(EXPR ctest_limit_s "${arg_LIMIT_S} + 30")
   foreach(ranks IN LISTS arg_RANKS)
     # A launcher may survive its own end: only KILL is sure.
     add_test(
       NAME ${name}.ranks_${ranks}
       COMMAND timeout -k 10 ${arg_LIMIT_S} ${FOREBAY_MPI_LAUNCHER} -n ${ranks}
-              $<TARGET_FILE:test_${name}> --ranks=${ranks} "--library=${FOREBAY_MPI_LIBRARY}"
+              $<TARGET_FILE:test_${program}> --ranks=${ranks} "--library=${FOREBAY_MPI_LIBRARY}"
               ${arg_ARGUMENTS})
     set_tests_properties(
       ${name}.ranks_${ranks}

@@ -29,8 +29,16 @@ Status CollectiveState::check_collective(const char* operation) const {
                 "a split collective call is under way; end it first");
 }
 
+Status CollectiveState::check_write() const {
+  if (is_open_ && intent_ == FileIntent::kRead) {
+    return refuse(ErrorClass::kInvalidArgument, "write", "it was opened for reading only");
+  }
+  return check_open("write");
+}
+
 Status CollectiveState::begin(Split split) {
-  const Status free = check_collective(word_of(split));
+  Status free = check_collective(word_of(split));
+  if (free && split == Split::kWrite) free = check_write();
   if (free) split_ = split;
   return free;
 }

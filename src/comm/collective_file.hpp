@@ -37,10 +37,11 @@ struct CollectiveOpen {
 /// file. A transfer may have any size.
 ///
 /// A call marked *collective* is made by all ranks, in the same order on all, and gives all of them
-/// the same Error if one fails, named after the first that did. The others are local. Memory
-/// belongs to the caller. What one rank wrote another surely sees after both have called sync()
-/// twice. One thread at a time; which threads may at all is what Communicator::thread_support()
-/// says.
+/// the same Error if one fails, named after the first that did; what is wrong on all alike (a
+/// closed file, a write to one opened for reading) is refused without asking the others. The others
+/// are local. Memory belongs to the caller. What one rank wrote another surely sees after both have
+/// called sync() twice. One thread at a time; which threads may at all is what
+/// Communicator::thread_support() says.
 class CollectiveFile {
  public:
   CollectiveFile() = default;
@@ -93,12 +94,14 @@ class CollectiveState {
  public:
   enum class Split : std::uint8_t { kNone, kRead, kWrite };
 
-  explicit CollectiveState(std::string path) : path_(std::move(path)) {}
+  CollectiveState(std::string path, FileIntent intent) : path_(std::move(path)), intent_(intent) {}
   const std::string& path() const noexcept { return path_; }
   bool is_open() const noexcept { return is_open_; }
 
-  /// May `operation` start? Only on an open file and, if it is collective, outside a split one.
+  /// May `operation` start? Only on an open file; to write, one that was opened for that (not every
+  /// MPI-IO says so); and, if it is collective, outside a split one.
   Status check_open(const char* operation) const;
+  Status check_write() const;
   Status check_collective(const char* operation) const;
 
   Status begin(Split split);
@@ -109,6 +112,7 @@ class CollectiveState {
   tl::unexpected<Error> refuse(ErrorClass kind, const char* operation, const char* cause) const;
 
   std::string path_;
+  FileIntent intent_;
   bool is_open_ = true;
   Split split_ = Split::kNone;
 };

@@ -104,10 +104,10 @@ class Communicator {
   /// which they were started. Does not block.
   virtual Transfer send(std::span<const std::byte> bytes, Rank to, Tag tag) = 0;
 
-  /// Starts to receive a message that fills `into` exactly. A longer or a shorter one is an Error
-  /// of class kInvalidArgument here, not at the sender; under MPI it is told only if both sizes
-  /// take the same number of pieces (see MpiOptions), so never announce one size and send another.
-  /// Does not block.
+  /// Starts to receive a message that fills `into` exactly. Does not block. A message of another
+  /// size is an Error of class kInvalidArgument here, not at the sender; but never count on it:
+  /// with MPI it is told only if both sizes take the same number of pieces (see MpiOptions), and
+  /// some MPIs do not tell of what a rank sends itself.
   virtual Transfer receive(std::span<std::byte> into, Rank from, Tag tag) = 0;
 
   /// Collective. Opens one file on all ranks: through MPI-IO where the ranks are those of MPI,

@@ -121,10 +121,17 @@ Status mismatch(const Ranks& ranks, std::size_t sent, std::size_t announced) {
   return received;
 }
 
+/// Open MPI 4 says nothing when a rank sends itself more than it asked for (the contract allows
+/// it).
+bool cuts_messages_to_itself(const Communicator& ranks) {
+  return ranks.size() == 1 && ranks.name().starts_with("mpi: Open MPI");
+}
+
 TEST_P(MessageSuite, a_message_of_another_size_than_announced_is_an_error) {
   on_all_ranks([](const Ranks& ranks) {
     for (const auto& [sent, announced] : {std::pair{500, 400}, std::pair{400, 500}}) {
       const Status received = mismatch(ranks, sent, announced);
+      if (sent > announced && cuts_messages_to_itself(*ranks)) continue;
       ASSERT_FALSE(received);
       EXPECT_EQ(received.error().kind(), ErrorClass::kInvalidArgument)
           << received.error().message();

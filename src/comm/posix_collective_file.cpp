@@ -71,8 +71,8 @@ Status status_of(const Result<std::size_t>& moved) {
 
 class PosixCollectiveFile final : public CollectiveFile {
  public:
-  PosixCollectiveFile(std::shared_ptr<Communicator> ranks, std::string path, Descriptor file)
-      : ranks_(std::move(ranks)), state_(std::move(path)), file_(std::move(file)) {}
+  PosixCollectiveFile(std::shared_ptr<Communicator> ranks, CollectiveState state, Descriptor file)
+      : ranks_(std::move(ranks)), state_(std::move(state)), file_(std::move(file)) {}
 
   const std::string& path() const noexcept override { return state_.path(); }
   Result<std::uint64_t> size() override;
@@ -147,6 +147,9 @@ Result<std::size_t> PosixCollectiveFile::read_at(std::span<std::byte> into,
 
 Result<std::size_t> PosixCollectiveFile::write_at(std::span<const std::byte> from,
                                                   std::uint64_t offset_bytes) {
+  if (Status allowed = state_.check_write(); !allowed) {
+    return tl::unexpected<Error>(allowed.error());
+  }
   const auto attempt = [&](std::size_t done, std::size_t bytes) {
     return ::pwrite(file_.number(), from.data() + done, bytes,
                     static_cast<off_t>(offset_bytes + done));
@@ -240,7 +243,8 @@ Result<std::unique_ptr<CollectiveFile>> open_posix_file(std::shared_ptr<Communic
   Result<Descriptor> mine = open_here(path, how.intent);
   const Status outcome = mine ? Status() : Status(tl::unexpected<Error>(mine.error()));
   if (Status all = ranks->agree(outcome); !all) return tl::unexpected<Error>(all.error());
-  return std::make_unique<PosixCollectiveFile>(std::move(ranks), path, std::move(*mine));
+  return std::make_unique<PosixCollectiveFile>(std::move(ranks), CollectiveState(path, how.intent),
+                                               std::move(*mine));
 }
 
 }  // namespace forebay::comm

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -54,6 +55,13 @@ template <class T>
 T must(Result<T> result, const char* what) {
   if (!result) throw std::runtime_error(std::string(what) + ": " + result.error().message());
   return std::move(*result);
+}
+
+/// How it failed, or nothing if it did not.
+template <class T>
+std::optional<ErrorClass> failure_of(const Result<T>& result) {
+  if (result) return std::nullopt;
+  return result.error().kind();
 }
 
 inline Bytes bytes_of(std::string_view text) {

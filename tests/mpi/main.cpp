@@ -60,16 +60,20 @@ bool is_as_expected(const Expected& expected) {
 
 /// Says on which rank something failed, and ends the job where the others might wait for this rank.
 class Failures final : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo& test) override {
+    running_ = std::string(test.test_suite_name()) + "." + test.name();
+  }
+
+  // GoogleTest holds its lock here: what it is asked would wait for ever.
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
-    std::fprintf(stderr, "[rank %d] %s.%s %s:%d\n%s\n", my_rank(),
-                 test == nullptr ? "" : test->test_suite_name(),
-                 test == nullptr ? "" : test->name(),
-                 result.file_name() == nullptr ? "" : result.file_name(), result.line_number(),
-                 result.message());
+    const char* const file = result.file_name() == nullptr ? "" : result.file_name();
+    std::fprintf(stderr, "[rank %d] %s %s:%d\n%s\n", my_rank(), running_.c_str(), file,
+                 result.line_number(), result.message());
     if (result.fatally_failed()) MPI_Abort(MPI_COMM_WORLD, 1);
   }
+
+  std::string running_;
 };
 
 void listen() {

@@ -30,8 +30,8 @@ struct Progress {
 
 class MpiFile final : public CollectiveFile {
  public:
-  MpiFile(MpiFileRanks of, std::string path, MPI_File handle)
-      : of_(std::move(of)), state_(std::move(path)), handle_(handle) {}
+  MpiFile(MpiFileRanks of, CollectiveState state, MPI_File handle)
+      : of_(std::move(of)), state_(std::move(state)), handle_(handle) {}
   MpiFile(const MpiFile&) = delete;
   MpiFile& operator=(const MpiFile&) = delete;
   ~MpiFile() override {
@@ -178,6 +178,9 @@ Result<std::size_t> MpiFile::read_at(std::span<std::byte> into, std::uint64_t of
 }
 
 Result<std::size_t> MpiFile::write_at(std::span<const std::byte> from, std::uint64_t offset_bytes) {
+  if (Status allowed = state_.check_write(); !allowed) {
+    return tl::unexpected<Error>(allowed.error());
+  }
   const auto move = [&](MPI_Offset at, Piece piece, MPI_Status* status) {
     return MPI_File_write_at(handle_, at, from.data() + piece.first, piece.size, MPI_BYTE, status);
   };
@@ -223,6 +226,9 @@ Result<std::size_t> MpiFile::write_at_all(std::span<const std::byte> from,
                                           std::uint64_t offset_bytes) {
   if (Status free = state_.check_collective("write"); !free) {
     return tl::unexpected<Error>(free.error());
+  }
+  if (Status allowed = state_.check_write(); !allowed) {
+    return tl::unexpected<Error>(allowed.error());
   }
   from_ = from;
   progress_ = {.operation = "write", .offset_bytes = offset_bytes, .asked_bytes = from.size()};
@@ -368,7 +374,7 @@ Result<std::unique_ptr<CollectiveFile>> open_mpi_file(MpiFileRanks of,
   });
   // Where only some could open it, theirs stays open: closing needs all ranks.
   if (Status all = of.ranks->agree(mine); !all) return tl::unexpected<Error>(all.error());
-  return std::make_unique<MpiFile>(std::move(of), path, handle);
+  return std::make_unique<MpiFile>(std::move(of), CollectiveState(path, how.intent), handle);
 }
 
 }  // namespace forebay::comm
