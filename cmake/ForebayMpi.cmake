@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Which MPI, found once; and how a test is started on several ranks. Compiler and launcher are always
-# named together: where two MPIs are installed, `mpicxx` and `mpiexec` alone are either, and a
-# program started by the other's launcher runs as many worlds of one rank.
+# Which MPI, found once; and how a test is started on several ranks. Compiler and launcher are
+# always named together: where two MPIs are installed, `mpicxx` and `mpiexec` alone are either, and
+# a program started by the other's launcher runs as many worlds of one rank.
 #
 # The MPI part is left out where the compiler is not named or not there.
 set(FOREBAY_MPI_COMPILER
@@ -47,16 +47,12 @@ set(forebay_mpi_environment
     OMPI_MCA_btl_vader_single_copy_mechanism=none
     OMPI_MCA_osc=^ucx)
 
-# forebay_mpi_test(<name> SOURCES <files> RANKS <counts> [LIBRARIES <targets>] [LIMIT_S <seconds>])
+# forebay_mpi_program(<name> SOURCES <files> [LIBRARIES <targets>])
 #
-# Makes the GoogleTest program test_<name>, which starts MPI itself (tests/mpi/main.cpp), and runs it
-# as forebay_mpi_run() says. Nothing is made where FOREBAY_TESTS is off.
-function(forebay_mpi_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIMIT_S" "SOURCES;RANKS;LIBRARIES")
-  forebay_reject_unparsed(forebay_mpi_test "${arg_UNPARSED_ARGUMENTS}")
-  if(NOT FOREBAY_TESTS)
-    return()
-  endif()
+# Makes the GoogleTest program test_<name>, which starts MPI itself (tests/mpi/main.cpp).
+function(forebay_mpi_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  forebay_reject_unparsed(forebay_mpi_program "${arg_UNPARSED_ARGUMENTS}")
   add_executable(test_${name} ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tests/mpi/main.cpp")
   target_include_directories(test_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(test_${name} PRIVATE forebay_mpi forebay_flags ${arg_LIBRARIES}
@@ -64,6 +60,19 @@ function(forebay_mpi_test name)
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                                                 "${PROJECT_BINARY_DIR}/tests")
   add_dependencies(mpi_tests test_${name})
+endfunction()
+
+# forebay_mpi_test(<name> SOURCES <files> RANKS <counts> [LIBRARIES <targets>] [LIMIT_S <seconds>])
+#
+# Makes the program test_<name> and runs it as forebay_mpi_run() says. Nothing is made where
+# FOREBAY_TESTS is off.
+function(forebay_mpi_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIMIT_S" "SOURCES;RANKS;LIBRARIES")
+  forebay_reject_unparsed(forebay_mpi_test "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT FOREBAY_TESTS)
+    return()
+  endif()
+  forebay_mpi_program(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
   if(NOT arg_LIMIT_S)
     set(arg_LIMIT_S 120)
   endif()
