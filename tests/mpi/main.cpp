@@ -70,7 +70,10 @@ class Failures final : public testing::EmptyTestEventListener {
     const char* const file = result.file_name() == nullptr ? "" : result.file_name();
     std::fprintf(stderr, "[rank %d] %s %s:%d\n%s\n", my_rank(), running_.c_str(), file,
                  result.line_number(), result.message());
-    if (result.fatally_failed()) MPI_Abort(MPI_COMM_WORLD, 1);
+    if (!result.fatally_failed()) return;
+    std::fflush(nullptr);
+    std::_Exit(
+        1);  // MPI_Abort loses what was just printed; the launcher ends the others all the same
   }
 
   std::string running_;

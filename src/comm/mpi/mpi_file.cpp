@@ -62,7 +62,8 @@ class MpiFile final : public CollectiveFile {
     return mpi_call(of_.ranks->thread_support(), details, call);
   }
   MPI_Offset offset_of(const Progress& progress, Piece piece) const {
-    return static_cast<MPI_Offset>(progress.offset_bytes + piece.first);
+    const std::uint64_t offset_bytes = progress.offset_bytes + piece.first;
+    return static_cast<MPI_Offset>(offset_bytes);  // MPI refuses what becomes negative
   }
   Pieces pieces_of(const Progress& progress) const {
     return Pieces(progress.asked_bytes, of_.piece_bytes);
@@ -122,8 +123,9 @@ Progress MpiFile::plan_read(std::span<std::byte> into, std::uint64_t offset_byte
   const Result<std::uint64_t> end = size();
   if (!end) {
     progress.outcome = tl::unexpected<Error>(end.error());
-  } else if (*end > offset_bytes) {
-    progress.asked_bytes = std::min<std::uint64_t>(into.size(), *end - offset_bytes);
+  } else {
+    progress.offset_bytes = std::min(offset_bytes, *end);
+    progress.asked_bytes = std::min<std::uint64_t>(into.size(), *end - progress.offset_bytes);
   }
   return progress;
 }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Before MPI_Init and after MPI_Finalize: an Error, and nothing that MPI would abort for. A program
+// of its own, as MPI is initialised once in the life of a process.
+#include <gtest/gtest.h>
+
+#include "comm/mpi/mpi_communicator.hpp"
+#include "comm/testing.hpp"
+
+namespace forebay::comm {
+namespace {
+
+TEST(MpiLifetime, is_the_application_s) {
+  const auto too_early = from_mpi(MPI_COMM_WORLD);
+  ASSERT_EQ(failure_of(too_early), ErrorClass::kUnsupported);
+
+  int level = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+  auto ranks = must(from_mpi(MPI_COMM_WORLD), "from_mpi");
+  EXPECT_TRUE(ranks->barrier());
+  MPI_Finalize();
+
+  EXPECT_EQ(failure_of(ranks->barrier()), ErrorClass::kClosed);
+  EXPECT_EQ(failure_of(ranks->duplicate()), ErrorClass::kClosed);
+  Bytes bytes(1);
+  EXPECT_EQ(failure_of(ranks->send(bytes, Rank{0}, {}).wait()), ErrorClass::kClosed);
+  EXPECT_EQ(failure_of(from_mpi(MPI_COMM_WORLD)), ErrorClass::kClosed);
+  ranks.reset();
+}
+
+}  // namespace
+}  // namespace forebay::comm
