@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runtime and File: where a program enters Forebay. A Runtime owns the agents (service threads) and
-// the memory they fill; it needs no MPI and no configuration.
+// the memory they fill; it needs no MPI and no configuration. Where a program has ranks, a Runtime
+// is made of them, and nothing else changes.
 #pragma once
 
 #include <forebay/config.hpp>
@@ -9,11 +10,14 @@
 #include <forebay/log.hpp>
 #include <forebay/plan.hpp>
 #include <forebay/range.hpp>
+#include <forebay/ranks.hpp>
 #include <forebay/session.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace forebay {
 
@@ -61,30 +65,56 @@ class File {
   /// the end of the file. Fails with kOutOfRange if the extent passes the end of the file (sizes
   /// are in the text), kInvalidArgument for a plan that cannot work, kLimit if the Runtime's memory
   /// budget is used up by other sessions.
+  ///
+  /// Where there are ranks, all of them open their sessions in the same order, with the same
+  /// extent; that is what makes a SessionHandle mean the same everywhere. Nobody waits for the
+  /// others here.
   Result<Session> read_session(Extent extent = {}, const ReadPlan& plan = {}) const;
 
  private:
   friend class Runtime;
   struct Opened;
-  Result<Session> open_session(ByteRange extent, const ReadPlan& plan) const;
+  Result<Session> open_session(ByteRange extent,
+                               const ReadPlan& plan,
+                               const SessionHandle& handle) const;
   File(std::shared_ptr<RuntimeCore> runtime, std::shared_ptr<const Opened> opened);
   std::shared_ptr<RuntimeCore> runtime_;
   std::shared_ptr<const Opened> opened_;
 };
 
 /// Owns agents and memory. Making one starts nothing that costs CPU time while idle. Its functions
-/// may be called from any thread. At its end sessions are closed and agents joined; Views and
-/// Futures must be gone by then.
+/// may be called from any thread, those that are collective from one at a time. At its end sessions
+/// are closed and agents joined; Views and Futures must be gone by then.
 class Runtime {
  public:
+  /// This process alone.
   explicit Runtime(RuntimeOptions options = {});
+  /// One of several ranks. Collective: all of them make their Runtime together.
+  explicit Runtime(const Ranks& ranks, RuntimeOptions options = {});
+  /// The same for what <forebay/mpi.hpp> and its like know: `Runtime runtime(MPI_COMM_WORLD)`.
+  template <class Native>
+    requires requires(const Native& native) {
+      { RanksOf<Native>::make(native) } -> std::same_as<Ranks>;
+    }
+  explicit Runtime(const Native& native, RuntimeOptions options = {})
+      : Runtime(RanksOf<Native>::make(native), std::move(options)) {}
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
   /// Opens an existing file for reading; nothing is ever created. Fails with kNotFound,
-  /// kPermission, ...
+  /// kPermission, ... Collective: if one rank cannot open it, or sees another size, all get the
+  /// same Error, which names the first such rank.
   Result<File> open(const std::string& path);
+
+  /// The session that a handle stands for, on this rank; it may have come from another one. Fails
+  /// with kNotFound if this rank has not opened it yet, kClosed if it has ended here,
+  /// kInvalidArgument for a handle of another Runtime.
+  Result<Session> session(const SessionHandle& handle) const;
+
+  /// Which of the ranks this process is, from 0, and how many there are.
+  std::uint32_t rank() const noexcept;
+  std::uint32_t rank_count() const noexcept;
 
   /// The Runtime's own executor: coroutines that await a Future resume inside its poll() and wait()
   /// unless the options named another one.

@@ -86,6 +86,17 @@ struct SessionReport {
 
 class Views;
 
+/// Names a session on every rank of a Runtime: plain bytes, to be sent along with a task that moves
+/// (Runtime::session makes a Session of it there). A Future does not move: it belongs to the
+/// process that asked, as does the memory it fills; take its result, or drop it, and ask again
+/// elsewhere.
+struct SessionHandle {
+  std::uint64_t runtime = 0;
+  std::uint64_t number = 0;
+
+  friend constexpr bool operator==(const SessionHandle&, const SessionHandle&) noexcept = default;
+};
+
 /// A handle on a read session: small, copyable, usable from any thread. The session is closed with
 /// its last handle or by close(). Offsets count from the start of the file. A request gets exactly
 /// the bytes it asks for or an Error; asking outside the extent is kOutOfRange; zero bytes are
@@ -96,6 +107,8 @@ class Session {
   ByteRange extent() const noexcept;
   const ReadPlan& plan() const noexcept;
   const std::string& path() const noexcept;
+  /// What to send to another rank.
+  const SessionHandle& handle() const noexcept;
 
   /// Reads `into.size()` bytes at `offset`. Returns at once. `into` must stay alive until the
   /// Future is finished, cancelled or dropped; it is written only inside calls on that Future (and
@@ -144,6 +157,8 @@ class Session {
   friend class File;
   friend class read::HandleAccess;
   explicit Session(std::shared_ptr<read::SessionCore> core);
+  Session(std::shared_ptr<read::SessionCore> core, std::shared_ptr<void> closer)
+      : core_(std::move(core)), closer_(std::move(closer)) {}
   Future<View> request_view(ByteRange range) const;
   std::shared_ptr<read::SessionCore> core_;
   std::shared_ptr<void> closer_;  // closes the session with the last handle

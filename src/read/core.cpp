@@ -80,6 +80,7 @@ SessionCore::SessionCore(const Setup& setup, WindowPool::Lease lease)
       agent_(setup.agent),
       executor_(setup.executor),
       cached_(setup.cached),
+      handle_(setup.handle),
       ahead_splinters_(splinters_ahead(plan_)),
       table_(geometry_.count()),
       lease_(std::move(lease)),

@@ -49,6 +49,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
     std::shared_ptr<Agent> agent;
     Executor* executor = nullptr;
     bool cached = false;  ///< reading it is copying from the page cache, as far as can be told
+    SessionHandle handle = {};
   };
 
   /// Takes memory from the pool. Reading starts when the agent is told (Agent::serve).
@@ -58,6 +59,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   const Geometry& geometry() const noexcept { return geometry_; }
   const ReadPlan& plan() const noexcept { return plan_; }
   const std::string& path() const noexcept { return file_->path(); }
+  const SessionHandle& handle() const noexcept { return handle_; }
   Executor& executor() const noexcept { return *executor_; }
   storage::File& file() const noexcept { return *file_; }
   /// How many splinters a large request should ask for before it has taken the first.
@@ -169,6 +171,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   const std::shared_ptr<Agent> agent_;
   Executor* const executor_;
   const bool cached_;
+  const SessionHandle handle_;
   const std::uint32_t ahead_splinters_;
   std::vector<shm::Splinter> table_;
   std::atomic<const Mapping*> mapping_{nullptr};

@@ -117,6 +117,11 @@ class ViewRequest final : public detail::PendingResult<View> {
 class HandleAccess {
  public:
   static Session session(std::shared_ptr<SessionCore> core) { return Session(std::move(core)); }
+  /// One more handle on a session that has some.
+  static Session session(std::shared_ptr<SessionCore> core, std::shared_ptr<void> closer) {
+    return Session(std::move(core), std::move(closer));
+  }
+  static const std::shared_ptr<void>& closer(const Session& session) { return session.closer_; }
   /// A View of pinned splinters, whose pins it takes over. `bytes` is where the range starts.
   static View of_window(const std::shared_ptr<SessionCore>& core,
                         ByteRange range,

@@ -79,6 +79,8 @@ ByteRange Session::extent() const noexcept { return core_->geometry().extent(); 
 
 const ReadPlan& Session::plan() const noexcept { return core_->plan(); }
 
+const SessionHandle& Session::handle() const noexcept { return core_->handle(); }
+
 const std::string& Session::path() const noexcept { return core_->path(); }
 
 Future<ByteCount> Session::read(std::uint64_t offset, std::span<std::byte> into) const {

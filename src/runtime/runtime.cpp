@@ -8,14 +8,18 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <random>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "comm/communicator.hpp"
 #include "read/copy_agent.hpp"
 #include "read/core.hpp"
 #include "read/engine_agent.hpp"
 #include "read/window_pool.hpp"
+#include "runtime/session_registry.hpp"
 #include "storage/access_rule.hpp"
 #include "storage/file.hpp"
 #include "storage/probe.hpp"
@@ -56,8 +60,11 @@ unsigned copy_threads(const RuntimeOptions& options) {
 /// What a Runtime, its files and its sessions share.
 class RuntimeCore {
  public:
-  explicit RuntimeCore(const RuntimeOptions& options)
-      : options_(options), windows_(std::make_shared<read::WindowPool>(options.budget_bytes)) {
+  RuntimeCore(const RuntimeOptions& options, const Ranks& ranks)
+      : options_(options),
+        ranks_(ranks.communicator()),
+        windows_(std::make_shared<read::WindowPool>(options.budget_bytes)),
+        registry_(name_together()) {
     // A thread that waits for data to be copied from the page cache may as well copy some.
     loop_.set_idle_work(
         [this] { return helps_when_idle_.load(std::memory_order_acquire) && buffered_->help(); });
@@ -77,13 +84,8 @@ class RuntimeCore {
   /// While it is held nobody else opens a session: what a plan counts on is there when it is taken.
   std::unique_lock<std::mutex> take_turn() { return std::unique_lock(opening_); }
 
-  /// So that stop() can close it.
-  void enlist(const std::shared_ptr<read::SessionCore>& session) {
-    const std::lock_guard lock(mutex_);
-    if (sessions_.size() == sessions_.capacity())
-      std::erase_if(sessions_, [](const auto& one) { return one.expired(); });
-    sessions_.push_back(session);
-  }
+  const Result<std::shared_ptr<comm::Communicator>>& ranks() const noexcept { return ranks_; }
+  SessionRegistry& registry() noexcept { return registry_; }
 
   /// Who wonders why a file is read as it is finds the answer in the log.
   void tell_of(const std::string& path, const ReadPlan& plan) const {
@@ -96,10 +98,8 @@ class RuntimeCore {
 
   /// Closes what is open, so that nobody waits for agents that are gone.
   void stop() {
+    registry_.close_all();
     const std::lock_guard lock(mutex_);
-    for (const auto& session : sessions_) {
-      if (const auto open = session.lock()) open->close();
-    }
     if (direct_) direct_->stop();
     if (buffered_) buffered_->stop();
   }
@@ -127,12 +127,24 @@ class RuntimeCore {
     return started;
   }
 
+  /// A number that all ranks of this Runtime know, and no other Runtime has.
+  std::uint64_t name_together() const {
+    std::random_device random;
+    std::uint64_t name = std::uint64_t{random()} << 32U | random();
+    // Where this fails, so does opening the first file, with the reason.
+    if (ranks_) {
+      static_cast<void>((*ranks_)->broadcast(std::as_writable_bytes(std::span(&name, 1)), {0}));
+    }
+    return name;
+  }
+
   const RuntimeOptions options_;
   EventLoop loop_;
+  const Result<std::shared_ptr<comm::Communicator>> ranks_;
   const std::shared_ptr<read::WindowPool> windows_;
+  SessionRegistry registry_;
   std::mutex opening_;
   std::mutex mutex_;
-  std::vector<std::weak_ptr<read::SessionCore>> sessions_;
   std::shared_ptr<read::Agent> direct_;
   std::shared_ptr<read::CopyAgent> buffered_;  // once made, never replaced
   std::atomic<bool> helps_when_idle_{false};
@@ -168,6 +180,27 @@ Result<ByteRange> check_extent(const std::string& path, std::uint64_t size_bytes
                            " bytes"});
 }
 
+/// The same file everywhere, or the same Error.
+Status agree_on_size(const Result<std::shared_ptr<comm::Communicator>>& ranks,
+                     const std::string& path,
+                     const Result<std::uint64_t>& size) {
+  if (!ranks) return tl::unexpected<Error>(located(ranks.error(), path));
+  comm::Communicator& all_ranks = **ranks;
+  const Status mine = size ? Status() : Status(tl::unexpect, size.error());
+  if (all_ranks.size() == 1) return mine;
+  if (const Status agreed = all_ranks.agree(mine); !agreed) return agreed;
+  const auto least = all_ranks.all_reduce(comm::Reduction::kMin, *size);
+  const auto most = all_ranks.all_reduce(comm::Reduction::kMax, *size);
+  if (!least || !most) return tl::unexpected<Error>((least ? most : least).error());
+  if (*least == *most) return {};
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "open",
+                  .path = path,
+                  .cause = "ranks see sizes from " + std::to_string(*least) + " to " +
+                           std::to_string(*most) +
+                           " bytes: it is not one file, or somebody is writing it"});
+}
+
 /// How a session reads: the file as it is opened for that, and why so.
 struct Way {
   std::shared_ptr<storage::File> file;
@@ -200,17 +233,20 @@ Result<Way> choose_way(const std::shared_ptr<storage::File>& buffered,
 }  // namespace
 
 Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
+  const SessionHandle handle = runtime_->registry().next();
   const auto checked = check_extent(path(), size(), extent);
   if (!checked) return tl::unexpected<Error>(checked.error());
   // Plans, agents and windows know nothing of files: what they refuse gets its place here.
-  auto session = open_session(*checked, plan).map_error([&](const Error& error) {
+  auto session = open_session(*checked, plan, handle).map_error([&](const Error& error) {
     return located(error, path(), checked->offset);
   });
   if (session) runtime_->tell_of(path(), session->plan());
   return session;
 }
 
-Result<Session> File::open_session(ByteRange extent, const ReadPlan& plan) const {
+Result<Session> File::open_session(ByteRange extent,
+                                   const ReadPlan& plan,
+                                   const SessionHandle& handle) const {
   auto way = choose_way(opened_->buffered, extent, plan.access);
   if (!way) return tl::unexpected<Error>(way.error());
   const auto turn = runtime_->take_turn();
@@ -230,27 +266,47 @@ Result<Session> File::open_session(ByteRange extent, const ReadPlan& plan) const
                                        .windows = runtime_->windows(),
                                        .agent = *agent,
                                        .executor = &runtime_->executor(),
-                                       .cached = way->cached});
+                                       .cached = way->cached,
+                                       .handle = handle});
   if (!core) return tl::unexpected<Error>(core.error());
-  runtime_->enlist(*core);
+  Session session(*core);
+  runtime_->registry().enlist(*core, session);
   (*agent)->serve(*core);
-  return Session(std::move(*core));
+  return session;
 }
 
-Runtime::Runtime(RuntimeOptions options) : core_(std::make_shared<RuntimeCore>(options)) {}
+Runtime::Runtime(RuntimeOptions options) : Runtime(Ranks(), options) {}
+
+Runtime::Runtime(const Ranks& ranks, RuntimeOptions options)
+    : core_(std::make_shared<RuntimeCore>(options, ranks)) {}
 
 Runtime::~Runtime() { core_->stop(); }
 
 Result<File> Runtime::open(const std::string& path) {
-  auto file = storage::open_file(path);
-  if (!file) return tl::unexpected<Error>(file.error());
-  auto size = (*file)->size();
-  if (!size) return tl::unexpected<Error>(size.error());
   auto opened = std::make_shared<File::Opened>();
   opened->path = path;
+  const Result<std::uint64_t> size = [&]() -> Result<std::uint64_t> {
+    auto file = storage::open_file(path);
+    if (!file) return tl::unexpected<Error>(file.error());
+    opened->buffered = std::move(*file);
+    return opened->buffered->size();
+  }();
+  if (const Status agreed = agree_on_size(core_->ranks(), path, size); !agreed)
+    return tl::unexpected<Error>(agreed.error());
   opened->size_bytes = *size;
-  opened->buffered = std::move(*file);
   return File(core_, std::move(opened));
+}
+
+Result<Session> Runtime::session(const SessionHandle& handle) const {
+  return core_->registry().find(handle);
+}
+
+std::uint32_t Runtime::rank() const noexcept {
+  return core_->ranks() ? (*core_->ranks())->rank().number : 0;
+}
+
+std::uint32_t Runtime::rank_count() const noexcept {
+  return core_->ranks() ? (*core_->ranks())->size() : 1;
 }
 
 EventLoop& Runtime::loop() noexcept { return core_->loop(); }

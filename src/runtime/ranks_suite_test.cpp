@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several ranks with one file: the same for threads that play ranks and for those of an MPI job.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "comm/communicator.hpp"
+#include "read/testing.hpp"
+#include "runtime/testing.hpp"
+#include "storage/testing.hpp"
+
+namespace forebay {
+namespace {
+
+using read::error_class;
+using read::is_words;
+using read::reads_words;
+using read::result_of;
+
+constexpr std::uint64_t kFileBytes = 1'000'003;
+
+void write_words(const std::string& path, std::uint64_t size_bytes) {
+  auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
+  ASSERT_TRUE(file) << file.error().message();
+  ASSERT_TRUE((*file)->write_at(read::word_bytes({0, size_bytes}), 0));
+}
+
+/// Bytes from one rank to another, as an application would send a task.
+template <class T>
+T passed_on(comm::Communicator& ranks, T value, std::uint32_t from) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  EXPECT_TRUE(ranks.broadcast(std::as_writable_bytes(std::span(&value, 1)), {from}));
+  return value;
+}
+
+/// What each rank has: a Runtime, and a file of words that all of them see.
+struct Site {
+  explicit Site(const std::shared_ptr<comm::Communicator>& communicator)
+      : ranks(*communicator), folder(communicator), runtime(Ranks(communicator)) {
+    if (runtime.rank() == 0) write_words(path(), kFileBytes);
+    EXPECT_TRUE(ranks.barrier());
+  }
+  std::string path() const { return folder / "words"; }
+  std::uint32_t last() const { return runtime.rank_count() - 1; }
+
+  comm::Communicator& ranks;
+  comm::SharedFolder folder;
+  Runtime runtime;
+};
+
+template <class F>
+void on_each_site(F test) {
+  RanksSuite::on_all_ranks([&](const std::shared_ptr<comm::Communicator>& communicator) {
+    Site site(communicator);
+    test(site);
+  });
+}
+
+TEST_P(RanksSuite, each_reads_what_it_wants) {
+  on_each_site([](Site& site) {
+    Runtime& runtime = site.runtime;
+    comm::Communicator& ranks = site.ranks;
+    EXPECT_EQ(runtime.rank(), ranks.rank().number);
+    EXPECT_EQ(runtime.rank_count(), ranks.size());
+    const auto file = runtime.open(site.path());
+    ASSERT_TRUE(file) << file.error().message();
+    const auto session = file->read_session();
+    ASSERT_TRUE(session) << session.error().message();
+    const std::uint64_t share = kFileBytes / runtime.rank_count();
+    EXPECT_TRUE(reads_words(*session, {runtime.rank() * share, share}));
+    EXPECT_TRUE(reads_words(*session, {kFileBytes - 3, 3}));
+  });
+}
+
+TEST_P(RanksSuite, a_file_that_one_rank_cannot_open_is_an_error_for_all) {
+  on_each_site([](Site& site) {
+    Runtime& runtime = site.runtime;
+    const auto file =
+        runtime.open(runtime.rank() == site.last() ? site.folder / "missing" : site.path());
+    ASSERT_EQ(error_class(file), ErrorClass::kNotFound);
+    EXPECT_EQ(file.error().path(), site.folder / "missing");
+    if (runtime.rank_count() > 1) {
+      EXPECT_NE(file.error().message().find("rank " + std::to_string(site.last())),
+                std::string::npos)
+          << file.error().message();
+    }
+    EXPECT_TRUE(runtime.open(site.path()));  // nothing is out of step
+  });
+}
+
+TEST_P(RanksSuite, files_of_different_sizes_are_refused_by_all) {
+  on_each_site([](Site& site) {
+    Runtime& runtime = site.runtime;
+    if (runtime.rank_count() == 1) return;
+    if (runtime.rank() == 0) write_words(site.folder / "longer", kFileBytes + 1);
+    const auto file = runtime.open(runtime.rank() == 0 ? site.folder / "longer" : site.path());
+    ASSERT_EQ(error_class(file), ErrorClass::kInvalidArgument);
+    EXPECT_NE(file.error().message().find(std::to_string(kFileBytes + 1)), std::string::npos);
+  });
+}
+
+TEST_P(RanksSuite, a_handle_means_the_same_session_everywhere) {
+  on_each_site([](Site& site) {
+    Runtime& runtime = site.runtime;
+    comm::Communicator& ranks = site.ranks;
+    const auto file = runtime.open(site.path());
+    ASSERT_TRUE(file);
+    const auto first = file->read_session({.offset = 0, .size = 5000});
+    const auto second = file->read_session({.offset = 5000});
+    ASSERT_TRUE(first && second);
+    for (std::uint32_t from = 0; from < ranks.size(); ++from) {
+      EXPECT_EQ(passed_on(ranks, first->handle(), from), first->handle());
+      const auto moved = runtime.session(passed_on(ranks, second->handle(), from));
+      ASSERT_TRUE(moved) << moved.error().message();
+      EXPECT_TRUE(reads_words(*moved, {5000 + from, 1000}));
+    }
+  });
+}
+
+TEST_P(RanksSuite, a_session_that_failed_on_one_rank_shifts_nobody) {
+  on_each_site([](Site& site) {
+    Runtime& runtime = site.runtime;
+    comm::Communicator& ranks = site.ranks;
+    const auto file = runtime.open(site.path());
+    ASSERT_TRUE(file);
+    const ReadPlan plan{.splinter_bytes = runtime.rank() == 0 ? 1000ULL : 4096ULL, .reason = {}};
+    EXPECT_EQ(file->read_session({}, plan).has_value(), runtime.rank() != 0);
+    const auto session = file->read_session();
+    ASSERT_TRUE(session);
+    EXPECT_EQ(passed_on(ranks, session->handle(), 0), session->handle());
+  });
+}
+
+TEST_P(RanksSuite, handles_of_what_is_not_there_are_refused_by_name) {
+  on_each_site([](Site& site) {
+    Runtime& runtime = site.runtime;
+    const auto file = runtime.open(site.path());
+    ASSERT_TRUE(file);
+    SessionHandle ended;
+    {
+      const auto session = file->read_session();
+      ASSERT_TRUE(session);
+      ended = session->handle();
+      EXPECT_TRUE(runtime.session(ended));
+    }
+    EXPECT_EQ(error_class(runtime.session(ended)), ErrorClass::kClosed);
+    EXPECT_EQ(error_class(runtime.session({ended.runtime, ended.number + 1})),
+              ErrorClass::kNotFound);
+    EXPECT_EQ(error_class(runtime.session({ended.runtime + 1, ended.number})),
+              ErrorClass::kInvalidArgument);
+  });
+}
+
+TEST_P(RanksSuite, sessions_end_in_any_order_and_some_are_never_asked) {
+  on_each_site([](Site& site) {
+    Runtime& runtime = site.runtime;
+    const auto file = runtime.open(site.path());
+    ASSERT_TRUE(file);
+    std::vector<Session> sessions;
+    for (int i = 0; i < 3; ++i)
+      sessions.push_back(*file->read_session());
+    if (runtime.rank() % 2 == 1) std::swap(sessions.front(), sessions.back());
+    while (sessions.size() > 1)
+      sessions.pop_back();
+    if (runtime.rank() % 3 == 2) return;
+    EXPECT_TRUE(reads_words(sessions.front(), {10, 1000}));
+  });
+}
+
+TEST_P(RanksSuite, nobody_waits_for_a_rank_that_comes_late_to_a_session) {
+  on_each_site([](Site& site) {
+    Runtime& runtime = site.runtime;
+    const auto file = runtime.open(site.path());
+    ASSERT_TRUE(file);
+    std::uint32_t done = 1;
+    const std::span<std::byte> word = std::as_writable_bytes(std::span(&done, 1));
+    for (std::uint32_t other = 1; runtime.rank() == 0 && other <= site.last(); ++other)
+      EXPECT_TRUE(site.ranks.receive(word, {other}, {7}).wait());
+    const auto session = file->read_session();
+    ASSERT_TRUE(session);
+    EXPECT_TRUE(reads_words(*session, {0, kFileBytes}));
+    if (runtime.rank() == 0) return;
+    EXPECT_TRUE(site.ranks.send(word, {0}, {7}).wait());
+  });
+}
+
+}  // namespace
+}  // namespace forebay

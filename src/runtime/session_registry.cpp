@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session_registry.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "read/core.hpp"
+#include "read/requests.hpp"
+
+namespace forebay {
+
+namespace {
+
+tl::unexpected<Error> no_session(ErrorClass kind, std::string cause) {
+  return failure({.kind = kind, .operation = "find a session", .cause = std::move(cause)});
+}
+
+}  // namespace
+
+SessionHandle SessionRegistry::next() {
+  const std::lock_guard lock(mutex_);
+  return {.runtime = runtime_, .number = next_number_++};
+}
+
+void SessionRegistry::enlist(const std::shared_ptr<read::SessionCore>& core,
+                             const Session& session) {
+  const std::lock_guard lock(mutex_);
+  if (entries_.size() >= tidy_at_) {
+    std::erase_if(entries_, [](const auto& entry) { return entry.second.core.expired(); });
+    tidy_at_ = std::max<std::size_t>(64, 2 * entries_.size());
+  }
+  entries_[core->handle().number] = {core, read::HandleAccess::closer(session)};
+}
+
+Result<Session> SessionRegistry::find(const SessionHandle& handle) const {
+  const std::string name = "session " + std::to_string(handle.number);
+  if (handle.runtime != runtime_)
+    return no_session(ErrorClass::kInvalidArgument, name + " belongs to another Runtime");
+  const std::lock_guard lock(mutex_);
+  if (handle.number >= next_number_) {
+    return no_session(ErrorClass::kNotFound,
+                      name +
+                          " is not open on this rank yet: each rank opens it once, in the order "
+                          "of all its sessions");
+  }
+  const auto found = entries_.find(handle.number);
+  if (found != entries_.end()) {
+    auto core = found->second.core.lock();
+    auto closer = found->second.closer.lock();
+    if (core && closer && !core->closed())
+      return read::HandleAccess::session(std::move(core), std::move(closer));
+  }
+  return no_session(ErrorClass::kClosed, name + " has ended on this rank, or could not be opened");
+}
+
+void SessionRegistry::close_all() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [number, entry] : entries_) {
+    if (const auto open = entry.core.lock()) open->close();
+  }
+}
+
+}  // namespace forebay
