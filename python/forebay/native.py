@@ -54,17 +54,37 @@ def find(name: str) -> Path:
     return path
 
 
+def is_there(name: str) -> bool:
+    """Whether a native program was built here: those for MPI are not, where there is none."""
+    try:
+        find(name)
+    except ForebayError:
+        return False
+    return True
+
+
+def launcher(ranks: int) -> list[str]:
+    """What starts a native program on several ranks: the launcher of the MPI beside this Python."""
+    path = Path(sys.prefix) / "bin" / "mpiexec"
+    if not os.access(path, os.X_OK):
+        raise ForebayError(f"no mpiexec in {path.parent}; run make build")
+    # A rank that waits gives its core to one that works, early.
+    return [str(path), "-genv", "MPIR_CVAR_POLLS_BEFORE_YIELD", "10", "-n", str(ranks)]
+
+
 def call(
     name: str,
     arguments: Iterable[str],
     on_progress: OnProgress | None = None,
     answers: tuple[int, ...] = (0,),
+    ranks: int | None = None,
 ) -> Answer:
     """Runs a program to its end. Exit codes in `answers` are answers; others are a NativeError.
 
+    With `ranks` it is started on so many by MPI's launcher.
     Blocks. Whatever is raised meanwhile (Ctrl-C, a termination) ends the child before it goes on.
     """
-    command = [str(find(name)), *arguments]
+    command = [*(launcher(ranks) if ranks else []), str(find(name)), *arguments]
     if on_progress is not None:
         command.append("--progress")
     with os.fdopen(os.memfd_create(name), "r+b") as output:

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from forebay import native
 from forebay.report.bench_plot import AXIS_MAX, AXIS_MIN, axis_limit, bars_of, draw_results
 from forebay.report.bench_table import print_results
 
@@ -187,6 +188,44 @@ def test_a_picture_that_cannot_be_written_is_an_error(forebay, answers, tmp_path
     ran = forebay("bench", "solo", "--plot", file)
     assert ran.code == 1
     assert "cannot write" in ran.err
+
+
+@pytest.fixture
+def benchmark_of_ranks(fake, libexec, two_benchmarks):
+    listed = json.dumps([{"name": "many", "description": "M"}])
+    fake(
+        "forebay-bench-mpi",
+        f"document = json.loads({json.dumps(DOCUMENT)!r})\n"
+        "document['benchmark'] = os.environ.get('RANKS_OF_FAKE', 'nobody') + sys.argv[1]\n"
+        f"print({listed!r} if sys.argv[1] == '--list' else json.dumps(document))",
+    )
+    return fake(
+        "mpiexec", "os.environ['RANKS_OF_FAKE'] = sys.argv[1]\nos.execv(sys.argv[2], sys.argv[2:])"
+    )
+
+
+def test_a_benchmark_of_ranks_is_started_by_a_launcher(forebay, benchmark_of_ranks, monkeypatch):
+    monkeypatch.setattr(native, "launcher", lambda ranks: [str(benchmark_of_ranks), str(ranks)])
+    assert forebay("bench", "many", "--ranks", "5", "--json", "-").json["benchmark"] == "5many"
+    assert forebay("bench", "a", "--json", "-").json["benchmark"] == "a"
+
+
+def test_all_and_the_list_have_benchmarks_of_ranks(forebay, benchmark_of_ranks, monkeypatch):
+    monkeypatch.setattr(native, "launcher", lambda ranks: [str(benchmark_of_ranks), str(ranks)])
+    assert [one["name"] for one in forebay("bench", "--list", "--json", "-").json] == [
+        "a",
+        "b",
+        "many",
+    ]
+    ran = forebay("bench", "--all", "--json", "-")
+    assert [one["benchmark"] for one in ran.json] == ["a", "b", "2many"]
+
+
+def test_without_a_launcher_the_error_says_what_to_do(forebay, benchmark_of_ranks, monkeypatch):
+    monkeypatch.setattr(native.sys, "prefix", "/nowhere")
+    ran = forebay("bench", "many")
+    assert ran.code == 1
+    assert "no mpiexec in /nowhere/bin; run make build" in ran.err
 
 
 def test_the_real_program_lists_its_benchmarks(forebay, real_native):

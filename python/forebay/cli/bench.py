@@ -10,6 +10,7 @@ from forebay.cli.output import json_option, plot_option, report, say
 from forebay.errors import EXIT_USAGE, ForebayError, NativeError
 
 PROGRAM = "forebay-bench"
+RANKS_PROGRAM = "forebay-bench-mpi"
 
 
 @click.command(name="bench", short_help="Run benchmarks.")
@@ -17,6 +18,13 @@ PROGRAM = "forebay-bench"
 @click.option("--list", "list_only", is_flag=True, help="List the benchmarks there are.")
 @click.option("--all", "run_all", is_flag=True, help="Run all of them, one after another.")
 @click.option("--quick", is_flag=True, help="Smaller files: a minute, not several; same ids.")
+@click.option(
+    "--ranks",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Ranks of those benchmarks that have some.",
+)
 @click.option("--only", metavar="ID,...", help="Measure these results only.")
 @click.option(
     "--dir",
@@ -38,7 +46,7 @@ def command(name, list_only, run_all, **options):
     if bool(name) == run_all:
         raise ForebayError("name one benchmark, or --all; see forebay bench --list", EXIT_USAGE)
     names = [one["name"] for one in listed()] if run_all else [name]
-    runs = [run(one, native_arguments(options)) for one in names]
+    runs = [run(one, native_arguments(options), options["ranks"]) for one in names]
     show_runs(runs, run_all, options)
     for _, error in runs:
         if error is not None:
@@ -75,7 +83,15 @@ def picture_of(document: dict, file: str, one_of_many: bool) -> Path:
 
 
 def listed() -> list[dict]:
-    return native.call(PROGRAM, ["--list"]).document
+    """All benchmarks; those of several ranks only where there is an MPI."""
+    found = native.call(PROGRAM, ["--list"]).document
+    return found + ranks_benchmarks()
+
+
+def ranks_benchmarks() -> list[dict]:
+    if not native.is_there(RANKS_PROGRAM):
+        return []
+    return native.call(RANKS_PROGRAM, ["--list"]).document
 
 
 def show_list(json_file: str | None) -> None:
@@ -92,13 +108,17 @@ def show_list(json_file: str | None) -> None:
     report(benchmarks, json_file, render)
 
 
-def run(name: str, arguments: list[str]) -> tuple[dict, NativeError | None]:
+def run(name: str, arguments: list[str], ranks: int) -> tuple[dict, NativeError | None]:
     """Runs one benchmark. A failure after some results gives these and the failure."""
     from forebay.report.terminal import progress
 
+    has_ranks = name in [one["name"] for one in ranks_benchmarks()]
+    program = RANKS_PROGRAM if has_ranks else PROGRAM
+    many = ranks if has_ranks else None
     try:
         with progress() as on_progress:
-            return native.call(PROGRAM, [name, *arguments], on_progress).document, None
+            answer = native.call(program, [name, *arguments], on_progress, ranks=many)
+            return answer.document, None
     except NativeError as error:
         if not (isinstance(error.document, dict) and error.document.get("results")):
             raise

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one benchmark and prints one JSON document about it. `forebay bench` calls programs that do
+// this and draws tables and pictures.
+#include "bench/frame/program.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/frame/clock.hpp"
+#include "bench/frame/command.hpp"
+#include "bench/frame/work_folder.hpp"
+#include "tools/probe/file_system.hpp"
+#include "tools/probe/machine.hpp"
+
+namespace forebay::bench {
+namespace {
+
+int complain(const std::string& what) {
+  std::fprintf(stderr, "%s\n", probe::usage_error_line(what).c_str());
+  return probe::kExitUsage;
+}
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "%s\n", probe::error_line(error).c_str());
+  return probe::kExitFailed;
+}
+
+void print(const nlohmann::json& document) {
+  using Handler = nlohmann::json::error_handler_t;
+  std::puts(document.dump(2, ' ', false, Handler::replace).c_str());
+}
+
+// What the machine is, and how busy others kept it while we measured.
+class MachineBlock {
+ public:
+  explicit MachineBlock(const std::filesystem::path& folder) {
+    json_ = to_json(probe::describe_machine());
+    json_["load_before"] = to_json(probe::current_load());
+    if (const auto found = probe::describe_file_system(folder)) {
+      json_["file_system"] = to_json(*found);
+    }
+  }
+
+  nlohmann::json finish() {
+    const double others_seconds =
+        probe::busy_cpu_seconds() - busy_before_ - (process_cpu_seconds() - own_before_);
+    json_["load_after"] = to_json(probe::current_load());
+    json_["others_busy_cores"] = std::max(0.0, others_seconds / watch_.seconds());
+    return json_;
+  }
+
+ private:
+  nlohmann::json json_;
+  double busy_before_ = probe::busy_cpu_seconds();
+  double own_before_ = process_cpu_seconds();
+  Stopwatch watch_;
+};
+
+Status run_body(const Benchmark& benchmark, Context& context) {
+  try {
+    return benchmark.body(context);
+  } catch (const std::exception& thrown) {
+    return failure({.kind = ErrorClass::kException,
+                    .operation = "run benchmark " + benchmark.name,
+                    .cause = thrown.what()});
+  }
+}
+
+nlohmann::json parameters_of(const Context& context, const Command& command) {
+  nlohmann::json parameters = context.parameters();
+  parameters["quick"] = context.quick();
+  if (!command.only.empty()) parameters["only"] = command.only;
+  return parameters;
+}
+
+std::string unknown_text(const Context& context) {
+  std::string text = "no such id: " + context.unknown_ids().front() + "; there are:";
+  for (const std::string& id : context.known_ids())
+    text += " " + id;
+  return text;
+}
+
+int run(const Benchmark& benchmark, const Command& command) {
+  const Result<WorkFolder> folder = WorkFolder::make(command.parent);
+  if (!folder) return fail(folder.error());
+  remove_on_signals(folder->path());
+  Context context({command.effort, folder->path(), command.only, command.telling});
+  MachineBlock machine(folder->path());
+  const Status status = run_body(benchmark, context);
+  if (status && !context.unknown_ids().empty()) return complain(unknown_text(context));
+  print(to_json(
+      Report{benchmark.name, parameters_of(context, command), machine.finish(), context.rows()}));
+  return status ? probe::kExitDone : fail(status.error());
+}
+
+}  // namespace
+
+int run_program(std::span<const char* const> words) {
+  const auto command = parse_command(words);
+  if (!command) return complain(command.error());
+  if (command->action == Action::kHelp) {
+    std::fputs(kUsage, stdout);
+    return probe::kExitDone;
+  }
+  if (command->action == Action::kList) {
+    print(list_json(all_benchmarks()));
+    return probe::kExitDone;
+  }
+  const auto found = all_benchmarks().find(command->name);
+  if (found == all_benchmarks().end()) return complain("no benchmark named " + command->name);
+  return run(found->second, *command);
+}
+
+}  // namespace forebay::bench

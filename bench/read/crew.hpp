@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ranks of a benchmark. Rank 0 runs the frame and says what is measured next; the others wait
+// for its word and do the same thing at the same time, so that bodies read as they do for a single
+// process.
+#pragma once
+
+#include <forebay/runtime.hpp>
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bench/frame/slices.hpp"
+#include "comm/communicator.hpp"
+
+namespace forebay::bench::read {
+
+/// What all ranks do in one measurement. Names of variants are those of the results' peers.
+enum class Work : std::uint32_t {
+  kLeave,            ///< there is nothing more to do
+  kNaive,            ///< each task opens the file, preads its slice and closes it
+  kNaiveDescriptor,  ///< the same with one descriptor for each rank
+  kSession,          ///< each task awaits a view of its slice
+  kFetch,            ///< the same as plain calls, one after the other
+  kHits,             ///< views of what is in the window already; several passes
+  kMpiIndependent,   ///< MPI-IO: each task reads its slice
+  kMpiCollective,    ///< MPI-IO: each rank reads its share in one collective call
+};
+
+/// MPI-IO's users tune it by hints; these are what they try first.
+enum class Hints : std::uint32_t {
+  kDefault,
+  kNoAggregation,  ///< romio_cb_read and romio_ds_read off
+  kAggregateAll,   ///< romio_cb_read on, an aggregator for each rank
+};
+
+/// Plain bytes, broadcast before each measurement.
+struct Job {
+  Work work = Work::kLeave;
+  Hints hints = Hints::kDefault;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t task_count = 0;
+  std::array<char, 4096> path{};
+
+  static Job of(Work work, const Cut& cut, Hints hints = Hints::kDefault);
+  Cut cut() const { return {std::filesystem::path(path.data()), file_bytes, task_count}; }
+};
+
+/// One rank's side. Not thread-safe.
+class Crew {
+ public:
+  explicit Crew(const std::shared_ptr<comm::Communicator>& ranks);
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  comm::Communicator& ranks() noexcept { return *ranks_; }
+
+  /// On rank 0: seconds from when all ranks may start until all are done. What has to be there
+  /// before (an open file, memory) is made outside the clock.
+  Result<double> time(const Job& job);
+
+  /// On all others: does what rank 0 says until it leaves.
+  Status serve();
+
+ private:
+  Result<double> take_part(const Job& job);
+
+  std::shared_ptr<comm::Communicator> ranks_;
+  Runtime runtime_;
+  std::optional<TouchedMemory> memory_;  // of this rank's tasks
+  std::uint64_t memory_bytes_ = 0;
+};
+
+}  // namespace forebay::bench::read

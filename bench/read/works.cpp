@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/read/works.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "runner/task.hpp"
+
+namespace forebay::bench::read {
+
+namespace {
+
+constexpr int kHitPasses = 20;
+
+/// A Performance of a function.
+template <class F>
+class Performed final : public Performance {
+ public:
+  explicit Performed(F run) : run_(std::move(run)) {}
+  Status run() override { return run_(); }
+
+ private:
+  F run_;
+};
+
+template <class F>
+std::unique_ptr<Performance> performed(F run) {
+  return std::make_unique<Performed<F>>(std::move(run));
+}
+
+/// What the tasks of one rank share.
+struct Mine {
+  explicit Mine(const WorkSite& site)
+      : cut(site.job.cut()),
+        tasks(tasks_of(site.job, site.ranks)),
+        share(share_of(site.job, site.ranks)),
+        memory(site.memory) {}
+
+  std::span<std::byte> buffer(std::uint64_t task) const {
+    const ByteRange slice = cut.slice(task);
+    return memory.subspan(slice.offset - share.offset, slice.size);
+  }
+
+  Cut cut;
+  TaskRange tasks;
+  ByteRange share;
+  std::span<std::byte> memory;
+};
+
+int open_to_read(const Cut& cut) { return ::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC); }
+
+Status pread_slice(int descriptor, const Mine& mine, std::uint64_t task) {
+  const ByteRange slice = mine.cut.slice(task);
+  const auto into = mine.buffer(task);
+  const auto got = ::pread(descriptor, into.data(), slice.size, static_cast<off_t>(slice.offset));
+  if (got != static_cast<ssize_t>(slice.size)) {
+    return tl::unexpected<Error>(system_error(
+        {.operation = "pread", .path = mine.cut.path.string(), .offset_bytes = slice.offset},
+        errno));
+  }
+  return touch(into, slice.offset);
+}
+
+/// How the naive reader gets its descriptor.
+enum class Descriptors : std::uint8_t { kOneForTask, kOneForRank };
+
+runner::Task naive_task(const Mine& mine, std::uint64_t task, int shared) {
+  const int descriptor = shared >= 0 ? shared : open_to_read(mine.cut);
+  const Status read = pread_slice(descriptor, mine, task);
+  if (shared < 0 && descriptor >= 0) ::close(descriptor);
+  co_return read;
+}
+
+Status run_naive(const Mine& mine, Descriptors descriptors) {
+  EventLoop loop;
+  runner::TaskGroup group(loop);
+  const int shared = descriptors == Descriptors::kOneForRank ? open_to_read(mine.cut) : -1;
+  for (std::uint64_t task = mine.tasks.first; task < mine.tasks.last; ++task)
+    group.spawn(naive_task(mine, task, shared));
+  const Status done = group.run();
+  if (shared >= 0) ::close(shared);
+  return done;
+}
+
+/// Slices may be larger than the session's memory.
+runner::Task view_task(const Session& session, ByteRange slice) {
+  Views pieces = session.views(slice);
+  while (!pieces.done()) {
+    const Result<View> piece = co_await pieces.next();
+    if (!piece) co_return tl::unexpected<Error>(piece.error());
+    if (auto touched = touch(piece->bytes(), piece->range().offset); !touched) co_return touched;
+  }
+  co_return Status();
+}
+
+Status run_session(EventLoop& loop, const File& file, const Mine& mine) {
+  runner::TaskGroup group(loop);
+  const auto session = file.read_session({0, mine.cut.file_bytes});
+  if (!session) return tl::unexpected<Error>(session.error());
+  for (std::uint64_t task = mine.tasks.first; task < mine.tasks.last; ++task)
+    group.spawn(view_task(*session, mine.cut.slice(task)));
+  return group.run();
+}
+
+Status visit_all(const Session& session, const Mine& mine) {
+  for (std::uint64_t task = mine.tasks.first; task < mine.tasks.last; ++task) {
+    const ByteRange slice = mine.cut.slice(task);
+    const Result<View> view = session.view(slice).wait();
+    if (!view) return tl::unexpected<Error>(view.error());
+    if (auto touched = touch(view->bytes(), slice.offset); !touched) return touched;
+  }
+  return {};
+}
+
+Status run_fetch(const File& file, const Mine& mine) {
+  const auto session = file.read_session({0, mine.cut.file_bytes});
+  if (!session) return tl::unexpected<Error>(session.error());
+  return visit_all(*session, mine);
+}
+
+/// Views alone: touching the bytes would time the cache.
+Status run_hits(const Session& session, const Mine& mine) {
+  std::uint64_t bytes = 0;
+  for (int pass = 0; pass < kHitPasses; ++pass) {
+    for (std::uint64_t task = mine.tasks.first; task < mine.tasks.last; ++task) {
+      const Result<View> view = session.view(mine.cut.slice(task)).wait();
+      if (!view) return tl::unexpected<Error>(view.error());
+      bytes += view->bytes().size();
+    }
+  }
+  if (bytes == kHitPasses * mine.share.size) return {};
+  return failure({.kind = ErrorClass::kDamage, .operation = "time hits"});
+}
+
+Result<std::unique_ptr<Performance>> prepare_hits(const File& file, const Mine& mine) {
+  auto session =
+      file.read_session({0, mine.cut.file_bytes}, {.window_bytes = mine.cut.file_bytes + 1_MiB,
+                                                   .retirement = Retirement::kCache,
+                                                   .reason = {}});
+  if (!session) return tl::unexpected<Error>(session.error());
+  if (auto filled = visit_all(*session, mine); !filled)
+    return tl::unexpected<Error>(filled.error());
+  return performed([session = std::move(*session), mine] { return run_hits(session, mine); });
+}
+
+}  // namespace
+
+TaskRange tasks_of(const Job& job, const comm::Communicator& ranks) {
+  const std::uint64_t rank = ranks.rank().number;
+  return {job.task_count * rank / ranks.size(), job.task_count * (rank + 1) / ranks.size()};
+}
+
+ByteRange share_of(const Job& job, const comm::Communicator& ranks) {
+  const TaskRange tasks = tasks_of(job, ranks);
+  const std::uint64_t task_bytes = job.file_bytes / job.task_count;
+  return {tasks.first * task_bytes, (tasks.last - tasks.first) * task_bytes};
+}
+
+Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site) {
+  const Mine mine(site);
+  switch (site.job.work) {
+    case Work::kNaive:
+      return performed([mine] { return run_naive(mine, Descriptors::kOneForTask); });
+    case Work::kNaiveDescriptor:
+      return performed([mine] { return run_naive(mine, Descriptors::kOneForRank); });
+    case Work::kMpiIndependent:
+    case Work::kMpiCollective:
+      return prepare_collective_file(site);
+    default:
+      break;
+  }
+  auto file = site.runtime.open(mine.cut.path.string());
+  if (!file) return tl::unexpected<Error>(file.error());
+  if (site.job.work == Work::kHits) return prepare_hits(*file, mine);
+  if (site.job.work == Work::kFetch)
+    return performed([file = *file, mine] { return run_fetch(file, mine); });
+  return performed(
+      [&loop = site.runtime.loop(), file = *file, mine] { return run_session(loop, file, mine); });
+}
+
+}  // namespace forebay::bench::read

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one rank does in a measurement: Forebay's way, and those of its peers.
+#pragma once
+
+#include <forebay/runtime.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "bench/read/crew.hpp"
+
+namespace forebay::bench::read {
+
+/// What a rank has to work with.
+struct WorkSite {
+  Runtime& runtime;
+  comm::Communicator& ranks;
+  std::span<std::byte> memory;  ///< its tasks' buffers, touched before
+  const Job& job;
+};
+
+/// Work that is ready to start. run() is what the clock times.
+class Performance {
+ public:
+  virtual ~Performance() = default;
+  virtual Status run() = 0;
+};
+
+/// The bytes of this rank's tasks: neighbours, as a block map of chares gives them.
+ByteRange share_of(const Job& job, const comm::Communicator& ranks);
+
+/// Opens what the clock does not time. Collective: opening is.
+Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site);
+
+/// The ways of MPI-IO.
+Result<std::unique_ptr<Performance>> prepare_collective_file(const WorkSite& site);
+
+/// Tasks of this rank: [first, last).
+struct TaskRange {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+TaskRange tasks_of(const Job& job, const comm::Communicator& ranks);
+
+}  // namespace forebay::bench::read
