@@ -109,7 +109,7 @@ def test_a_banned_header_away_from_home_is_found(plant, path, header):
 @pytest.mark.parametrize(
     ("path", "header"),
     [
-        ("src/comm/mpi_solo.cpp", "mpi.h"),
+        ("src/comm/mpi/any.cpp", "mpi.h"),
         ("bench/x.cpp", "mpi.h"),
         ("src/storage/ring.cpp", "liburing.h"),
         ("src/storage/posix_aio.cpp", "aio.h"),

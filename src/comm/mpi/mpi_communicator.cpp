@@ -264,13 +264,19 @@ Result<std::unique_ptr<CollectiveFile>> MpiCommunicator::open_file(const std::st
   return open_mpi_file({std::move(*own), raw, group_->piece_bytes}, path, how);
 }
 
-Status check_initialised() {
-  int flag = 0;
-  MPI_Initialized(&flag);
-  if (flag != 0) return {};
-  return failure({.kind = ErrorClass::kUnsupported,
-                  .operation = "use MPI",
-                  .cause = "it is not initialised; the application calls MPI_Init_thread first"});
+Status check_alive() {
+  int is_initialised = 0;
+  MPI_Initialized(&is_initialised);
+  if (is_initialised == 0) {
+    return failure({.kind = ErrorClass::kUnsupported,
+                    .operation = "use MPI",
+                    .cause = "it is not initialised; the application calls MPI_Init_thread first"});
+  }
+  int is_finalized = 0;
+  MPI_Finalized(&is_finalized);
+  if (is_finalized == 0) return {};
+  return failure(
+      {.kind = ErrorClass::kClosed, .operation = "use MPI", .cause = "MPI has been finalized"});
 }
 
 Status check_application(MPI_Comm application) {
@@ -295,7 +301,7 @@ Status check_piece(std::uint64_t piece_bytes) {
 }  // namespace
 
 Result<std::shared_ptr<Communicator>> from_mpi(MPI_Comm application, MpiOptions options) {
-  if (Status ready = check_initialised(); !ready) return tl::unexpected<Error>(ready.error());
+  if (Status ready = check_alive(); !ready) return tl::unexpected<Error>(ready.error());
   if (Status good = check_piece(options.piece_bytes); !good) {
     return tl::unexpected<Error>(good.error());
   }
