@@ -13,6 +13,18 @@ install(
   NAMESPACE forebay::
   DESTINATION ${forebay_config_dir})
 
+# A component of its own: who does not ask for it needs no MPI.
+if(FOREBAY_MPI_FOUND)
+  set_target_properties(forebay_mpi PROPERTIES EXPORT_NAME mpi INSTALL_RPATH "$ORIGIN"
+                                               INSTALL_RPATH_USE_LINK_PATH TRUE)
+  set_target_properties(forebay_mpi_interface PROPERTIES EXPORT_NAME mpi_interface)
+  install(TARGETS forebay_mpi forebay_mpi_interface EXPORT forebayMpiTargets)
+  install(
+    EXPORT forebayMpiTargets
+    NAMESPACE forebay::
+    DESTINATION ${forebay_config_dir})
+endif()
+
 configure_package_config_file(
   cmake/forebayConfig.cmake.in "${PROJECT_BINARY_DIR}/forebayConfig.cmake"
   INSTALL_DESTINATION ${forebay_config_dir} NO_SET_AND_CHECK_MACRO)

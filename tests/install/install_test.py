@@ -53,6 +53,24 @@ def test_the_example_project_reads_a_file(downstream, tmp_path):
     assert run(downstream, file) == f"{len(content)} {sum(content)}\n"
 
 
+def test_a_project_of_ranks_reads_a_file(prefix, tmp_path):
+    """With the component mpi, and the MPI of the installed build, wherever the package lies."""
+    bin_folder = ROOT / ".venv" / "bin"
+    build = tmp_path / "build"
+    run(
+        *("cmake", "-S", HERE / "mpi", "-B", build, "-G", "Ninja"),
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DMPI_CXX_COMPILER={bin_folder / 'mpicxx'}",
+        "-DMPI_CXX_SKIP_MPICXX=TRUE",
+    )
+    run("cmake", "--build", build)
+    content = random.Random(8).randbytes(1_000_003)
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    printed = run(bin_folder / "mpiexec", "-n", "3", build / "downstream_mpi", file)
+    assert printed == f"3 {len(content)} {sum(content)}\n"
+
+
 def test_the_example_project_reports_a_missing_file(downstream, tmp_path):
     missing = tmp_path / "missing"
     done = subprocess.run(
