@@ -6,7 +6,15 @@ import json
 import pytest
 
 from forebay import native
-from forebay.report.bench_plot import AXIS_MAX, AXIS_MIN, axis_limit, bars_of, draw_results
+from forebay.report.bench_plot import (
+    AXIS_MAX,
+    AXIS_MIN,
+    REMARK_MAX,
+    axis_limit,
+    bars_of,
+    draw_results,
+    remark_of,
+)
 from forebay.report.bench_table import print_results
 
 MACHINE = {
@@ -156,6 +164,15 @@ def test_a_peer_in_the_same_unit_gets_its_place_on_the_axis():
 def test_the_axis_shows_the_goal_and_cuts_what_is_far(value, limit):
     bars = bars_of({"results": [row("a", value, goal=1.0, better="lower", met=False)]})
     assert axis_limit(bars) == pytest.approx(limit)
+
+
+def test_many_peers_do_not_push_the_axis_out_of_the_picture():
+    peers = {f"peer number {i}": {"value": i, "unit": "s"} for i in range(9)}
+    remark = remark_of(peers)
+    assert remark.startswith("peer number 0 0 s · ") and remark.endswith(" more")
+    assert len(remark) < REMARK_MAX + len(" · 8 more") + 1
+    assert remark_of({"alone" * 30: 1.0}).startswith("alone")
+    assert remark_of({}) == ""
 
 
 def read_png(file):

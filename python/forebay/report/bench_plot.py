@@ -10,6 +10,7 @@ from pathlib import Path
 from forebay.report import style, units
 from forebay.report.bench_table import goal_text, machine_line, peer_text, title_of
 
+REMARK_MAX = 48  # characters below a name
 AXIS_MIN = 1.6
 AXIS_MAX = 3.0  # longer bars are cut and say so
 ROW_IN = 0.62
@@ -57,8 +58,20 @@ def _bar(row: dict) -> Bar:
         value_text=units.quantity(row["value"], row["unit"]),
         goal_text=goal_text(row),
         peers=[relative(value, row) for value in same],
-        remark=" · ".join(peer_text(name, peer) for name, peer in row["peers"].items()),
+        remark=remark_of(row["peers"]),
     )
+
+
+def remark_of(peers: dict) -> str:
+    """The first peers, as many as there is room for, and how many more there are."""
+    texts = [peer_text(name, peer) for name, peer in peers.items()]
+    shown = texts[:1]
+    for text in texts[1:]:
+        if len(" · ".join([*shown, text])) > REMARK_MAX:
+            break
+        shown.append(text)
+    more = [f"{len(texts) - len(shown)} more"] if len(shown) < len(texts) else []
+    return " · ".join(shown + more)
 
 
 def draw_results(document: dict, file: Path) -> None:
