@@ -15,8 +15,8 @@ install(
 
 # A component of its own: who does not ask for it needs no MPI.
 if(FOREBAY_MPI_FOUND)
-  set_target_properties(forebay_mpi PROPERTIES EXPORT_NAME mpi INSTALL_RPATH "$ORIGIN"
-                                               INSTALL_RPATH_USE_LINK_PATH TRUE)
+  set_target_properties(forebay_mpi PROPERTIES EXPORT_NAME mpi INSTALL_RPATH
+                                               "$ORIGIN;${forebay_mpi_library_dir}")
   set_target_properties(forebay_mpi_interface PROPERTIES EXPORT_NAME mpi_interface)
   install(TARGETS forebay_mpi forebay_mpi_interface EXPORT forebayMpiTargets)
   install(

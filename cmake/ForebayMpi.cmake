@@ -23,6 +23,11 @@ if(FOREBAY_MPI_COMPILER)
     set(MPI_CXX_COMPILER "${FOREBAY_MPI_COMPILER_PATH}")
     set(MPI_CXX_SKIP_MPICXX TRUE)
     find_package(MPI 3.0 REQUIRED COMPONENTS CXX)
+    # The wrapper would put its folder before ours into every program: an installed copy elsewhere
+    # would find the libraries of the first one. So what is installed has it behind ours.
+    set_property(TARGET MPI::MPI_CXX PROPERTY INTERFACE_LINK_OPTIONS "")
+    list(GET MPI_CXX_LIBRARIES 0 forebay_mpi_library)
+    get_filename_component(forebay_mpi_library_dir "${forebay_mpi_library}" DIRECTORY)
     set(FOREBAY_MPI_FOUND TRUE)
   endif()
 endif()

@@ -97,6 +97,7 @@ def test_installed_programs_find_the_moved_library(prefix):
     programs = sorted((prefix / "libexec" / "forebay").iterdir())
     assert programs
     for program in programs:
+        assert "not found" not in run("ldd", program)
         library = [line for line in run("ldd", program).splitlines() if "libforebay" in line]
         assert library, f"{program.name} does not use the library"
         assert f"{prefix}/" in library[0].replace("/libexec/forebay/../../", "/")
