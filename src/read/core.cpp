@@ -436,7 +436,8 @@ SessionReport SessionCore::report() const {
   SessionReport report = counts_;
   report.bytes_served += schedule_.served_bytes();
   report.splinters_reread = schedule_.rereads();
-  report.window_bytes = std::uint64_t{schedule_.slots()} * plan_.splinter_bytes;
+  const bool has_memory = lease_.size_bytes() > 0;  // a closed session gives it back
+  report.window_bytes = has_memory ? schedule_.slots() * plan_.splinter_bytes : 0;
   report.eager_bytes = std::uint64_t{schedule_.eager_limit()} * plan_.splinter_bytes;
   return report;
 }
