@@ -7,7 +7,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <poll.h>
+
+#include "base/testing.hpp"
 
 namespace forebay {
 namespace {
@@ -22,11 +23,6 @@ struct Note : Work {
   int number;
   std::vector<int>* list;
 };
-
-bool is_readable(int descriptor) {
-  pollfd entry{descriptor, POLLIN, 0};
-  return ::poll(&entry, 1, 0) == 1;
-}
 
 TEST(EventLoop, poll_runs_work_in_order_and_counts_it) {
   EventLoop loop;

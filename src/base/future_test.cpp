@@ -3,9 +3,7 @@
 #include <forebay/future.hpp>
 
 #include <atomic>
-#include <coroutine>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -13,108 +11,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
+
+#include "base/testing.hpp"
 
 namespace forebay {
 namespace {
 
 using ::testing::HasSubstr;
-
-/// The agent's side of a request: finishes it, from any thread, and counts what the owner does.
-template <class T>
-class Source {
- public:
-  explicit Source(Executor& executor) : executor_(executor) {}
-
-  void finish(Result<T> value) {
-    const std::lock_guard lock(mutex_);
-    value_.emplace(std::move(value));
-    if (waiter_ != nullptr) std::exchange(waiter_, nullptr)->signal();
-  }
-  /// A signal without a result: the owner looks and finds nothing.
-  void signal_for_nothing() {
-    const std::lock_guard lock(mutex_);
-    if (waiter_ != nullptr) std::exchange(waiter_, nullptr)->signal();
-  }
-  Future<T> future();
-
-  bool is_armed() {
-    const std::lock_guard lock(mutex_);
-    return waiter_ != nullptr;
-  }
-  int alive() const { return alive_.load(); }
-
- private:
-  class Request;
-  Executor& executor_;
-  std::mutex mutex_;
-  std::optional<Result<T>> value_;
-  detail::Waiter* waiter_ = nullptr;
-  std::atomic<int> alive_{0};
-};
-
-template <class T>
-class Source<T>::Request final : public detail::PendingResult<T> {
- public:
-  explicit Request(Source& source) : source_(source) { ++source_.alive_; }
-  ~Request() override { --source_.alive_; }
-  bool advance() override {
-    const std::lock_guard lock(source_.mutex_);
-    return source_.value_.has_value();
-  }
-  bool arm(detail::Waiter& waiter) override {
-    const std::lock_guard lock(source_.mutex_);
-    if (source_.value_) return false;
-    EXPECT_EQ(source_.waiter_, nullptr) << "two waiters at a time";
-    source_.waiter_ = &waiter;
-    return true;
-  }
-  void disarm(detail::Waiter& waiter) noexcept override {
-    const std::lock_guard lock(source_.mutex_);
-    if (source_.waiter_ == &waiter) source_.waiter_ = nullptr;
-  }
-  Executor& executor() const override { return source_.executor_; }
-  ErrorDetails describe() const override {
-    return {.operation = "read", .path = "data", .offset_bytes = 7};
-  }
-  Result<T> take() override { return std::move(*source_.value_); }
-
- private:
-  Source& source_;
-};
-
-template <class T>
-Future<T> Source<T>::future() {
-  return Future<T>(std::make_unique<Request>(*this));
-}
-
-/// A coroutine that starts at once and cleans up after itself.
-struct Detached {
-  struct promise_type {
-    Detached get_return_object() noexcept { return {}; }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() noexcept {}
-    void unhandled_exception() noexcept { std::terminate(); }
-  };
-};
-
-bool is_readable(int descriptor) {
-  pollfd entry{descriptor, POLLIN, 0};
-  return ::poll(&entry, 1, 0) == 1;
-}
-
-/// Blocks until the descriptor is readable; false after a minute.
-bool becomes_readable(int descriptor) {
-  pollfd entry{descriptor, POLLIN, 0};
-  return ::poll(&entry, 1, 60'000) == 1;
-}
-
-class FutureTest : public ::testing::Test {
- protected:
-  EventLoop loop_;
-  Source<int> source_{loop_};
-};
 
 TEST_F(FutureTest, finished_from_the_start) {
   Future<int> future = 5;
@@ -364,167 +267,6 @@ TEST_F(FutureTest, detached_continuation_of_a_finished_future_is_posted) {
   EXPECT_EQ(seen, 0);
   EXPECT_EQ(loop_.poll(), 1U);
   EXPECT_EQ(seen, 5);
-}
-
-TEST_F(FutureTest, coroutine_with_a_finished_future_does_not_suspend) {
-  int seen = 0;
-  [](int& into) -> Detached { into = *co_await Future<int>(3); }(seen);
-  EXPECT_EQ(seen, 3);
-}
-
-TEST_F(FutureTest, coroutine_resumes_on_the_default_executor) {
-  std::atomic<int> seen{0};
-  std::thread::id resumed_on;
-  [](Source<int>& from, std::atomic<int>& into, std::thread::id& where) -> Detached {
-    into = *co_await from.future();
-    where = std::this_thread::get_id();
-  }(source_, seen, resumed_on);
-  EXPECT_EQ(seen.load(), 0);
-  std::jthread agent([&] { source_.finish(4); });
-  while (seen.load() == 0)
-    loop_.wait();
-  EXPECT_EQ(seen.load(), 4);
-  EXPECT_EQ(resumed_on, std::this_thread::get_id());
-  EXPECT_EQ(source_.alive(), 0);
-}
-
-TEST_F(FutureTest, coroutine_resumes_on_the_executor_it_names) {
-  EventLoop other;
-  int seen = 0;
-  [](Source<int>& from, EventLoop& where, int& into) -> Detached {
-    Future<int> future = from.future();
-    into = *co_await std::move(future).on(where);
-  }(source_, other, seen);
-  source_.finish(4);
-  EXPECT_EQ(loop_.poll(), 0U);
-  EXPECT_EQ(other.poll(), 1U);
-  EXPECT_EQ(seen, 4);
-}
-
-TEST_F(FutureTest, coroutine_gets_errors_as_values) {
-  ErrorClass seen = ErrorClass::kIo;
-  [](Source<int>& from, ErrorClass& into) -> Detached {
-    into = (co_await from.future()).error().kind();
-  }(source_, seen);
-  source_.finish(failure({.kind = ErrorClass::kShortFile}));
-  loop_.poll();
-  EXPECT_EQ(seen, ErrorClass::kShortFile);
-}
-
-TEST_F(FutureTest, descriptor_wakes_a_foreign_loop) {
-  Future<int> future = source_.future();
-  const Result<int> descriptor = future.event_fd();
-  ASSERT_TRUE(descriptor);
-  EXPECT_FALSE(is_readable(*descriptor));
-  EXPECT_EQ(*future.event_fd(), *descriptor);
-  std::jthread agent([&] { source_.finish(2); });
-  EXPECT_TRUE(becomes_readable(*descriptor));
-  EXPECT_TRUE(future.poll());
-  EXPECT_EQ(*future.wait(), 2);
-}
-
-TEST_F(FutureTest, descriptor_of_a_finished_future_is_readable) {
-  Future<int> future = 2;
-  EXPECT_TRUE(is_readable(*future.event_fd()));
-}
-
-TEST_F(FutureTest, descriptor_is_quiet_again_after_a_poll_for_nothing) {
-  Future<int> future = source_.future();
-  const Result<int> descriptor = future.event_fd();
-  source_.signal_for_nothing();
-  EXPECT_TRUE(is_readable(*descriptor));
-  EXPECT_FALSE(future.poll());
-  EXPECT_FALSE(is_readable(*descriptor));
-  source_.finish(1);
-  EXPECT_TRUE(is_readable(*descriptor));
-}
-
-TEST_F(FutureTest, descriptor_still_works_after_wait_for_gave_up) {
-  Future<int> future = source_.future();
-  const Result<int> descriptor = future.event_fd();
-  EXPECT_FALSE(future.wait_for(std::chrono::milliseconds(1)));
-  source_.finish(1);
-  EXPECT_TRUE(is_readable(*descriptor));
-}
-
-TEST_F(FutureTest, coroutine_may_await_a_future_that_has_a_descriptor) {
-  int seen = 0;
-  [](Source<int>& from, int& into) -> Detached {
-    Future<int> future = from.future();
-    EXPECT_TRUE(future.event_fd());
-    into = *co_await std::move(future);
-  }(source_, seen);
-  source_.finish(3);
-  loop_.poll();
-  EXPECT_EQ(seen, 3);
-}
-
-TEST(FutureRace, finish_against_wait) {
-  EventLoop loop;
-  for (int round = 0; round < 500; ++round) {
-    Source<int> source(loop);
-    Future<int> future = source.future();
-    std::jthread agent([&] { source.finish(round); });
-    EXPECT_EQ(*future.wait(), round);
-  }
-}
-
-TEST(FutureRace, finish_against_wait_for_and_drop) {
-  EventLoop loop;
-  for (int round = 0; round < 500; ++round) {
-    Source<int> source(loop);
-    std::jthread agent([&] { source.finish(round); });
-    Future<int> future = source.future();
-    std::ignore = future.event_fd();
-    if (future.wait_for(std::chrono::microseconds(round % 50))) {
-      EXPECT_EQ(*future.wait(), round);
-    } else {
-      future.cancel();
-    }
-  }
-}
-
-TEST(FutureRace, finish_against_suspending_coroutines) {
-  EventLoop loop;
-  std::atomic<int> sum{0};
-  int expected = 0;
-  for (int round = 0; round < 500; ++round) {
-    Source<int> source(loop);
-    const int before = sum.load();
-    expected += round + 1;
-    std::jthread agent([&] { source.finish(round + 1); });
-    [](Source<int>& from, std::atomic<int>& into) -> Detached { into += *co_await from.future(); }(
-                                                      source, sum);
-    while (sum.load() == before)
-      loop.wait();
-  }
-  EXPECT_EQ(sum.load(), expected);
-}
-
-TEST(FutureRace, coroutines_resume_on_another_thread) {
-  EventLoop loop;
-  std::atomic<bool> stop{false};
-  std::atomic<int> resumed{0};
-  std::jthread runner([&] {
-    while (!stop.load())
-      loop.wait();
-  });
-  constexpr int kRounds = 500;
-  std::vector<std::unique_ptr<Source<int>>> sources;
-  for (int round = 0; round < kRounds; ++round) {
-    sources.push_back(std::make_unique<Source<int>>(loop));
-    Source<int>& source = *sources.back();
-    std::jthread agent([&] { source.finish(round); });
-    [](Source<int>& from, std::atomic<int>& into) -> Detached {
-      std::ignore = co_await from.future();
-      into.fetch_add(1);
-      into.notify_all();
-    }(source, resumed);
-  }
-  for (int seen = resumed.load(); seen < kRounds; seen = resumed.load())
-    resumed.wait(seen);
-  stop.store(true);
-  loop.interrupt();
 }
 
 }  // namespace

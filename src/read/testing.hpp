@@ -10,12 +10,10 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,6 +27,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include "base/testing.hpp"
 #include "read/copy_agent.hpp"
 #include "read/core.hpp"
 #include "read/engine_agent.hpp"
@@ -141,22 +140,6 @@ bool run_until(EventLoop& loop, F condition) {
   }
   return true;
 }
-
-inline bool becomes_readable(int descriptor) {
-  pollfd entry{descriptor, POLLIN, 0};
-  return ::poll(&entry, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count())) == 1;
-}
-
-/// A coroutine that starts at once and cleans up after itself.
-struct Detached {
-  struct promise_type {
-    Detached get_return_object() noexcept { return {}; }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() noexcept {}
-    void unhandled_exception() noexcept { std::terminate(); }
-  };
-};
 
 /// An executor of the caller's: a thread of its own.
 class ThreadExecutor final : public Executor {

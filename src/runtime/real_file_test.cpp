@@ -141,7 +141,7 @@ TEST_P(RealFile, threads_share_a_session_and_a_tiny_window) {
   }
 }
 
-read::Detached sum_words(Session session, ByteRange range, std::uint64_t& sum, int& left) {
+Detached sum_words(Session session, ByteRange range, std::uint64_t& sum, int& left) {
   AsyncStream in(session, range);
   std::vector<std::uint64_t> words(100);
   while (!in.eof()) {

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Futures that nobody blocks on: awaited in coroutines, watched through a descriptor, and raced
+// against the agent that finishes them.
+#include <forebay/future.hpp>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+
+namespace forebay {
+namespace {
+
+TEST_F(FutureTest, coroutine_with_a_finished_future_does_not_suspend) {
+  int seen = 0;
+  [](int& into) -> Detached { into = *co_await Future<int>(3); }(seen);
+  EXPECT_EQ(seen, 3);
+}
+
+TEST_F(FutureTest, coroutine_resumes_on_the_default_executor) {
+  std::atomic<int> seen{0};
+  std::thread::id resumed_on;
+  [](Source<int>& from, std::atomic<int>& into, std::thread::id& where) -> Detached {
+    into = *co_await from.future();
+    where = std::this_thread::get_id();
+  }(source_, seen, resumed_on);
+  EXPECT_EQ(seen.load(), 0);
+  std::jthread agent([&] { source_.finish(4); });
+  while (seen.load() == 0)
+    loop_.wait();
+  EXPECT_EQ(seen.load(), 4);
+  EXPECT_EQ(resumed_on, std::this_thread::get_id());
+  EXPECT_EQ(source_.alive(), 0);
+}
+
+TEST_F(FutureTest, coroutine_resumes_on_the_executor_it_names) {
+  EventLoop other;
+  int seen = 0;
+  [](Source<int>& from, EventLoop& where, int& into) -> Detached {
+    Future<int> future = from.future();
+    into = *co_await std::move(future).on(where);
+  }(source_, other, seen);
+  source_.finish(4);
+  EXPECT_EQ(loop_.poll(), 0U);
+  EXPECT_EQ(other.poll(), 1U);
+  EXPECT_EQ(seen, 4);
+}
+
+TEST_F(FutureTest, coroutine_gets_errors_as_values) {
+  ErrorClass seen = ErrorClass::kIo;
+  [](Source<int>& from, ErrorClass& into) -> Detached {
+    into = (co_await from.future()).error().kind();
+  }(source_, seen);
+  source_.finish(failure({.kind = ErrorClass::kShortFile}));
+  loop_.poll();
+  EXPECT_EQ(seen, ErrorClass::kShortFile);
+}
+
+TEST_F(FutureTest, descriptor_wakes_a_foreign_loop) {
+  Future<int> future = source_.future();
+  const Result<int> descriptor = future.event_fd();
+  ASSERT_TRUE(descriptor);
+  EXPECT_FALSE(is_readable(*descriptor));
+  EXPECT_EQ(*future.event_fd(), *descriptor);
+  std::jthread agent([&] { source_.finish(2); });
+  EXPECT_TRUE(becomes_readable(*descriptor));
+  EXPECT_TRUE(future.poll());
+  EXPECT_EQ(*future.wait(), 2);
+}
+
+TEST_F(FutureTest, descriptor_of_a_finished_future_is_readable) {
+  Future<int> future = 2;
+  EXPECT_TRUE(is_readable(*future.event_fd()));
+}
+
+TEST_F(FutureTest, descriptor_is_quiet_again_after_a_poll_for_nothing) {
+  Future<int> future = source_.future();
+  const Result<int> descriptor = future.event_fd();
+  source_.signal_for_nothing();
+  EXPECT_TRUE(is_readable(*descriptor));
+  EXPECT_FALSE(future.poll());
+  EXPECT_FALSE(is_readable(*descriptor));
+  source_.finish(1);
+  EXPECT_TRUE(is_readable(*descriptor));
+}
+
+TEST_F(FutureTest, descriptor_still_works_after_wait_for_gave_up) {
+  Future<int> future = source_.future();
+  const Result<int> descriptor = future.event_fd();
+  EXPECT_FALSE(future.wait_for(std::chrono::milliseconds(1)));
+  source_.finish(1);
+  EXPECT_TRUE(is_readable(*descriptor));
+}
+
+TEST_F(FutureTest, coroutine_may_await_a_future_that_has_a_descriptor) {
+  int seen = 0;
+  [](Source<int>& from, int& into) -> Detached {
+    Future<int> future = from.future();
+    EXPECT_TRUE(future.event_fd());
+    into = *co_await std::move(future);
+  }(source_, seen);
+  source_.finish(3);
+  loop_.poll();
+  EXPECT_EQ(seen, 3);
+}
+
+TEST(FutureRace, finish_against_wait) {
+  EventLoop loop;
+  for (int round = 0; round < 500; ++round) {
+    Source<int> source(loop);
+    Future<int> future = source.future();
+    std::jthread agent([&] { source.finish(round); });
+    EXPECT_EQ(*future.wait(), round);
+  }
+}
+
+TEST(FutureRace, finish_against_wait_for_and_drop) {
+  EventLoop loop;
+  for (int round = 0; round < 500; ++round) {
+    Source<int> source(loop);
+    std::jthread agent([&] { source.finish(round); });
+    Future<int> future = source.future();
+    std::ignore = future.event_fd();
+    if (future.wait_for(std::chrono::microseconds(round % 50))) {
+      EXPECT_EQ(*future.wait(), round);
+    } else {
+      future.cancel();
+    }
+  }
+}
+
+TEST(FutureRace, finish_against_suspending_coroutines) {
+  EventLoop loop;
+  std::atomic<int> sum{0};
+  int expected = 0;
+  for (int round = 0; round < 500; ++round) {
+    Source<int> source(loop);
+    const int before = sum.load();
+    expected += round + 1;
+    std::jthread agent([&] { source.finish(round + 1); });
+    [](Source<int>& from, std::atomic<int>& into) -> Detached { into += *co_await from.future(); }(
+                                                      source, sum);
+    while (sum.load() == before)
+      loop.wait();
+  }
+  EXPECT_EQ(sum.load(), expected);
+}
+
+TEST(FutureRace, coroutines_resume_on_another_thread) {
+  EventLoop loop;
+  std::atomic<bool> stop{false};
+  std::atomic<int> resumed{0};
+  std::jthread runner([&] {
+    while (!stop.load())
+      loop.wait();
+  });
+  constexpr int kRounds = 500;
+  std::vector<std::unique_ptr<Source<int>>> sources;
+  for (int round = 0; round < kRounds; ++round) {
+    sources.push_back(std::make_unique<Source<int>>(loop));
+    Source<int>& source = *sources.back();
+    std::jthread agent([&] { source.finish(round); });
+    [](Source<int>& from, std::atomic<int>& into) -> Detached {
+      std::ignore = co_await from.future();
+      into.fetch_add(1);
+      into.notify_all();
+    }(source, resumed);
+  }
+  for (int seen = resumed.load(); seen < kRounds; seen = resumed.load())
+    resumed.wait(seen);
+  stop.store(true);
+  loop.interrupt();
+}
+
+}  // namespace
+}  // namespace forebay
