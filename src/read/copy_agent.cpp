@@ -43,24 +43,24 @@ void CopyAgent::stop() {
   later_ = {};
 }
 
-void CopyAgent::serve(const std::shared_ptr<SessionCore>& session) {
-  if (session->announced.exchange(true, std::memory_order_acq_rel)) return;
+void CopyAgent::serve(const std::shared_ptr<TransferSource>& source) {
+  if (source->announced.exchange(true, std::memory_order_acq_rel)) return;
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
-    if (session->cached()) {
-      look_later(session, now() + kFirstChance);
+    if (source->cached()) {
+      look_later(source, now() + kFirstChance);
     } else {
-      inbox_.push_back(session);
+      inbox_.push_back(source);
       if (idle_count_ > 0) announced_.notify_one();
     }
   }
-  if (session->cached()) call_helpers_();
+  if (source->cached()) call_helpers_();
 }
 
-void CopyAgent::resume(const std::shared_ptr<SessionCore>& session) {
-  serve(session);
-  if (!session->cached()) return;
+void CopyAgent::resume(const std::shared_ptr<TransferSource>& source) {
+  serve(source);
+  if (!source->cached()) return;
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;  // helpers may be gone: a View was kept too long
@@ -69,19 +69,19 @@ void CopyAgent::resume(const std::shared_ptr<SessionCore>& session) {
 }
 
 /// Under the lock. A thread that sleeps until a later time is told of the earlier one.
-void CopyAgent::look_later(const std::shared_ptr<SessionCore>& session, TimePoint when) {
+void CopyAgent::look_later(const std::shared_ptr<TransferSource>& source, TimePoint when) {
   const Deadline first = later_.first();
-  later_.add(session, when);
+  later_.add(source, when);
   if (idle_count_ > 0 && (!first || when < *first)) announced_.notify_one();
 }
 
 void CopyAgent::requeue_due() {
-  later_.take_due(now(), [this](std::shared_ptr<SessionCore> session) {
-    inbox_.push_back(std::move(session));
+  later_.take_due(now(), [this](std::shared_ptr<TransferSource> source) {
+    inbox_.push_back(std::move(source));
   });
 }
 
-std::shared_ptr<SessionCore> CopyAgent::next_session() {
+std::shared_ptr<TransferSource> CopyAgent::next_source() {
   std::unique_lock lock(mutex_);
   requeue_due();
   while (!stopping_ && inbox_.empty()) {
@@ -95,75 +95,75 @@ std::shared_ptr<SessionCore> CopyAgent::next_session() {
     requeue_due();
   }
   if (stopping_) return nullptr;
-  std::shared_ptr<SessionCore> session = std::move(inbox_.front());
+  std::shared_ptr<TransferSource> source = std::move(inbox_.front());
   inbox_.pop_front();
-  session->announced.store(false, std::memory_order_release);
-  return session;
+  source->announced.store(false, std::memory_order_release);
+  return source;
 }
 
 void CopyAgent::run() {
-  while (const std::shared_ptr<SessionCore> session = next_session())
-    work_on(session);
+  while (const std::shared_ptr<TransferSource> source = next_source())
+    work_on(source);
 }
 
-void CopyAgent::work_on(const std::shared_ptr<SessionCore>& session) {
+void CopyAgent::work_on(const std::shared_ptr<TransferSource>& source) {
   {
     const std::lock_guard lock(mutex_);
-    at_work_.push_back(session);
+    at_work_.push_back(source);
   }
-  read_on(session);
+  read_on(source);
   const std::lock_guard lock(mutex_);
-  at_work_.erase(std::find(at_work_.begin(), at_work_.end(), session));
+  at_work_.erase(std::find(at_work_.begin(), at_work_.end(), source));
 }
 
-void CopyAgent::read_on(const std::shared_ptr<SessionCore>& session) {
-  if (session->cached() && session->helped_since(now() - kFirstChance)) {
+void CopyAgent::read_on(const std::shared_ptr<TransferSource>& source) {
+  if (source->cached() && source->helped_since(now() - kFirstChance)) {
     // Its threads copy for themselves; but whoever waits without a thread of theirs (a foreign
     // loop, another executor) may be none of them.
-    copy_once(session, Urgency::kAwaited);
-    serve(session);
+    copy_once(source, Urgency::kAwaited);
+    serve(source);
     return;
   }
   const TimePoint start = now();
-  while (copy_once(session)) {
-    // Others may have work, too; and a session whose threads have come back is theirs again.
-    if (session->cached() && !session->helped_since(start)) continue;
-    serve(session);
+  while (copy_once(source)) {
+    // Others may have work, too; and a source whose threads have come back is theirs again.
+    if (source->cached() && !source->helped_since(start)) continue;
+    serve(source);
     return;
   }
-  const auto retry_at = session->retry_at();
+  const auto retry_at = source->retry_at();
   if (!retry_at) return;
   const std::lock_guard lock(mutex_);
-  if (!stopping_) look_later(session, *retry_at);
+  if (!stopping_) look_later(source, *retry_at);
 }
 
 /// One that waits for its time, or that a thread of ours is busy with already: a helper takes turns
 /// with it, and the thread leaves when it sees that.
-std::shared_ptr<SessionCore> CopyAgent::find_copying() const {
-  const auto copies = [](const auto& session) { return session->cached(); };
-  if (auto session = later_.any([](const SessionCore& one) { return one.cached(); }))
-    return session;
+std::shared_ptr<TransferSource> CopyAgent::find_copying() const {
+  const auto copies = [](const auto& source) { return source->cached(); };
+  if (auto source = later_.any([](const TransferSource& one) { return one.cached(); }))
+    return source;
   const auto found = std::find_if(at_work_.begin(), at_work_.end(), copies);
   return found == at_work_.end() ? nullptr : *found;
 }
 
 bool CopyAgent::help() {
-  std::shared_ptr<SessionCore> session;
+  std::shared_ptr<TransferSource> source;
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return false;
-    session = find_copying();
+    source = find_copying();
   }
-  if (!session || !copy_once(session)) return false;
-  session->note_help();
-  serve(session);  // what arrived, and the memory that it took part in, may let others go on
+  if (!source || !copy_once(source)) return false;
+  source->note_help();
+  serve(source);  // what arrived, and the memory that it took part in, may let others go on
   return true;
 }
 
-bool CopyAgent::copy_once(const std::shared_ptr<SessionCore>& session, Urgency least) {
-  SessionCore::Transfer transfer;
-  if (!session->next_transfer(transfer, least)) return false;
-  session->copy(transfer);
+bool CopyAgent::copy_once(const std::shared_ptr<TransferSource>& source, Urgency least) {
+  TransferSource::Transfer transfer;
+  if (!source->next_transfer(transfer, least)) return false;
+  source->copy(transfer);
   return true;
 }
 

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "read/agent.hpp"
-#include "read/core.hpp"
 #include "read/retries.hpp"
+#include "read/transfer_source.hpp"
 
 namespace forebay::read {
 
@@ -37,8 +37,8 @@ class CopyAgent final : public Agent {
   CopyAgent(const CopyAgent&) = delete;
   CopyAgent& operator=(const CopyAgent&) = delete;
 
-  void serve(const std::shared_ptr<SessionCore>& session) override;
-  void resume(const std::shared_ptr<SessionCore>& session) override;
+  void serve(const std::shared_ptr<TransferSource>& source) override;
+  void resume(const std::shared_ptr<TransferSource>& source) override;
   /// Each thread finishes the read it is in.
   void stop() override;
 
@@ -49,21 +49,22 @@ class CopyAgent final : public Agent {
  private:
   explicit CopyAgent(std::function<void()> call_helpers) : call_helpers_(std::move(call_helpers)) {}
   void run();
-  std::shared_ptr<SessionCore> next_session();
+  std::shared_ptr<TransferSource> next_source();
   void requeue_due();
-  void look_later(const std::shared_ptr<SessionCore>& session, TimePoint when);
-  void work_on(const std::shared_ptr<SessionCore>& session);
-  void read_on(const std::shared_ptr<SessionCore>& session);
-  std::shared_ptr<SessionCore> find_copying() const;
-  static bool copy_once(const std::shared_ptr<SessionCore>& session,
+  void look_later(const std::shared_ptr<TransferSource>& source, TimePoint when);
+  void work_on(const std::shared_ptr<TransferSource>& source);
+  void read_on(const std::shared_ptr<TransferSource>& source);
+  std::shared_ptr<TransferSource> find_copying() const;
+  static bool copy_once(const std::shared_ptr<TransferSource>& source,
                         Urgency least = Urgency::kHint);
 
   const std::function<void()> call_helpers_;
   std::mutex mutex_;  // guards what follows, up to stopping_
   std::condition_variable announced_;
-  std::deque<std::shared_ptr<SessionCore>> inbox_;
+  std::deque<std::shared_ptr<TransferSource>> inbox_;
   Retries later_;  // sessions to look at when their time has come
-  std::vector<std::shared_ptr<SessionCore>> at_work_;  // those that a thread of ours is reading for
+  std::vector<std::shared_ptr<TransferSource>>
+      at_work_;  // those that a thread of ours is reading for
   unsigned idle_count_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;

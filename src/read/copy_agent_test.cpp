@@ -37,7 +37,7 @@ class CopyAgentTest : public ::testing::Test {
                                  .available_bytes = windows->available_bytes(),
                                  .total_bytes = windows->budget_bytes()},
                                 SmallPlan{});
-    session = SessionCore::open({.file = file,
+    session = SessionHost::open({.file = file,
                                  .extent = extent,
                                  .plan = *plan,
                                  .windows = windows,
@@ -60,7 +60,7 @@ class CopyAgentTest : public ::testing::Test {
   std::shared_ptr<GatedFile> file =
       std::make_shared<GatedFile>(kSplinters * kUnit, Access::kBuffered);
   EventLoop loop;
-  std::shared_ptr<SessionCore> session;
+  std::shared_ptr<SessionHost> session;
 };
 
 // The agent looked while the last slot was being filled by a helper, and rested; what the helper

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One round: look at the sessions that were announced or had a completion, submit what they want as
+// One round: look at the sources that were announced or had a completion, submit what they want as
 // one batch, wait.
 #include "read/engine_agent.hpp"
 
@@ -64,11 +64,11 @@ void EngineAgent::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void EngineAgent::serve(const std::shared_ptr<SessionCore>& session) {
-  if (session->announced.exchange(true, std::memory_order_acq_rel)) return;
+void EngineAgent::serve(const std::shared_ptr<TransferSource>& source) {
+  if (source->announced.exchange(true, std::memory_order_acq_rel)) return;
   const std::lock_guard lock(mutex_);
   if (stopping_) return;
-  inbox_.push_back(session);
+  inbox_.push_back(source);
   if (!asleep_) return;
   asleep_ = false;
   engine_->wake();
@@ -80,9 +80,9 @@ bool EngineAgent::take_inbox(std::size_t in_flight) {
     engine_ = nullptr;
     return false;
   }
-  for (auto& session : inbox_) {
-    session->announced.store(false, std::memory_order_release);
-    look_at(std::move(session));
+  for (auto& source : inbox_) {
+    source->announced.store(false, std::memory_order_release);
+    look_at(std::move(source));
   }
   inbox_.clear();
   // From here on whoever announces work makes the coming wait() return, even if it has not begun.
@@ -101,22 +101,22 @@ void EngineAgent::run(storage::Engine& engine) {
       complete(completions.at(i));
     retries_.take_due(
         std::chrono::steady_clock::now(),
-        [this](std::shared_ptr<SessionCore> session) { look_at(std::move(session)); });
+        [this](std::shared_ptr<TransferSource> source) { look_at(std::move(source)); });
   }
-  drop_sessions();
+  drop_sources();
 }
 
-/// Sessions own their agent: one that is left here would keep both alive for ever.
-void EngineAgent::drop_sessions() {
+/// Sources own their agent: one that is left here would keep both alive for ever.
+void EngineAgent::drop_sources() {
   due_.clear();
   retries_ = {};
   const std::lock_guard lock(mutex_);
   inbox_.clear();
 }
 
-void EngineAgent::look_at(std::shared_ptr<SessionCore> session) {
-  if (std::exchange(session->due, true)) return;
-  due_.push_back(std::move(session));
+void EngineAgent::look_at(std::shared_ptr<TransferSource> source) {
+  if (std::exchange(source->due, true)) return;
+  due_.push_back(std::move(source));
 }
 
 void EngineAgent::issue_due(storage::Engine& engine) {
@@ -128,44 +128,45 @@ void EngineAgent::issue_due(storage::Engine& engine) {
   due_.erase(due_.begin(), next);
 }
 
-/// False if the engine has no room for what the session may want.
-bool EngineAgent::issue(storage::Engine& engine, const std::shared_ptr<SessionCore>& session) {
-  const ReadPlan& plan = session->plan();
-  const std::uint64_t splinter_operations = plan.splinter_bytes / operation_bytes(plan);
+/// False if the engine has no room for what the source may want.
+bool EngineAgent::issue(storage::Engine& engine, const std::shared_ptr<TransferSource>& source) {
+  const std::uint64_t transfer_operations =
+      std::max<std::uint64_t>(1, source->transfer_bytes_max() / operation_bytes(*source));
   while (true) {
     const std::size_t room = engine.capacity() - engine.in_flight() - batch_.size();
-    if (room < splinter_operations) return false;
-    SessionCore::Transfer transfer;
-    if (!session->next_transfer(transfer)) {
-      if (const auto when = session->retry_at()) retries_.add(session, *when);
+    if (room < transfer_operations) return false;
+    TransferSource::Transfer transfer;
+    if (!source->next_transfer(transfer)) {
+      if (const auto when = source->retry_at()) retries_.add(source, *when);
       return true;
     }
-    begin(session, transfer);
+    begin(source, transfer);
   }
 }
 
-/// The plan's request size, or more where a splinter would take more than half of the engine's
-/// operations.
-std::uint64_t EngineAgent::operation_bytes(const ReadPlan& plan) const {
-  const std::uint64_t splinter_operations_max = std::bit_floor(std::max(operations_max_ / 2, 1UL));
-  return std::max(plan.request_bytes, plan.splinter_bytes / splinter_operations_max);
+/// What the source says, or more where a transfer would take more than half of the engine's
+/// operations. A private copy is one operation, however long: it must always find room.
+std::uint64_t EngineAgent::operation_bytes(const TransferSource& source) const {
+  const std::uint64_t bytes = source.operation_bytes();
+  if (bytes == 0) return UINT64_MAX;
+  const std::uint64_t transfer_operations_max = std::bit_floor(std::max(operations_max_ / 2, 1UL));
+  return std::max(bytes, source.transfer_bytes_max() / transfer_operations_max);
 }
 
-void EngineAgent::begin(const std::shared_ptr<SessionCore>& session,
-                        const SessionCore::Transfer& transfer) {
+void EngineAgent::begin(const std::shared_ptr<TransferSource>& source,
+                        const TransferSource::Transfer& transfer) {
   FOREBAY_ASSERT(!transfer.memory.empty());
   const std::uint32_t index = free_flight();
   Flight& flight = flights_[index];
-  flight.session = session;
+  flight.source = source;
   flight.transfer = transfer;
-  // A private copy is one operation, however long: it must always find room.
   flight.operation_bytes =
-      transfer.copy ? transfer.memory.size() : operation_bytes(session->plan());
+      std::min<std::uint64_t>(operation_bytes(*source), transfer.memory.size());
   flight.got_bytes = transfer.memory.size();
   for (std::uint64_t done = 0; done < transfer.memory.size(); done += flight.operation_bytes) {
     const std::uint64_t size =
         std::min<std::uint64_t>(flight.operation_bytes, transfer.memory.size() - done);
-    batch_.push_back(storage::read_operation(session->file(), transfer.file_offset + done,
+    batch_.push_back(storage::read_operation(source->file(), transfer.file_offset + done,
                                              transfer.memory.subspan(done, size),
                                              tag_of(index, flight.operations_left)));
     ++flight.operations_left;
@@ -209,8 +210,8 @@ void EngineAgent::hang_up(std::uint32_t index) {
   const Result<std::uint64_t> outcome = flight.error
                                             ? Result<std::uint64_t>(tl::unexpect, *flight.error)
                                             : Result<std::uint64_t>(flight.got_bytes);
-  flight.session->finish(flight.transfer, outcome);
-  look_at(std::move(flight.session));
+  flight.source->finish(flight.transfer, outcome);
+  look_at(std::move(flight.source));
 }
 
 }  // namespace forebay::read

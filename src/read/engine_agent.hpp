@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EngineAgent: a service thread that moves bytes from storage into the windows of any number of
-// sessions. It waits in one place, the engine's, for completions and for being told of work; idle,
-// it costs nothing.
+// EngineAgent: a service thread that moves bytes from storage for any number of sources. It waits
+// in one place, the engine's, for completions and for being told of work; idle, it costs nothing.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -15,8 +14,8 @@
 #include <vector>
 
 #include "read/agent.hpp"
-#include "read/core.hpp"
 #include "read/retries.hpp"
+#include "read/transfer_source.hpp"
 #include "storage/engine.hpp"
 #include "storage/probe.hpp"
 
@@ -30,17 +29,17 @@ class EngineAgent final : public Agent {
   EngineAgent(const EngineAgent&) = delete;
   EngineAgent& operator=(const EngineAgent&) = delete;
 
-  void serve(const std::shared_ptr<SessionCore>& session) override;
+  void serve(const std::shared_ptr<TransferSource>& source) override;
   /// What is under way at storage is waited for.
   void stop() override;
 
   const std::string& backend_name() const noexcept { return backend_name_; }
 
  private:
-  /// A transfer of a session, cut into operations of the session's request size.
+  /// A transfer of a source, cut into operations.
   struct Flight {
-    std::shared_ptr<SessionCore> session;
-    SessionCore::Transfer transfer;
+    std::shared_ptr<TransferSource> source;
+    TransferSource::Transfer transfer;
     std::uint64_t operation_bytes = 0;
     std::uint32_t operations_left = 0;
     std::uint64_t got_bytes = 0;  ///< contiguous from the beginning, as far as known
@@ -50,12 +49,13 @@ class EngineAgent final : public Agent {
   explicit EngineAgent(std::size_t operations_max);
   void run(storage::Engine& engine);
   bool take_inbox(std::size_t in_flight);
-  void drop_sessions();
-  void look_at(std::shared_ptr<SessionCore> session);
+  void drop_sources();
+  void look_at(std::shared_ptr<TransferSource> source);
   void issue_due(storage::Engine& engine);
-  bool issue(storage::Engine& engine, const std::shared_ptr<SessionCore>& session);
-  std::uint64_t operation_bytes(const ReadPlan& plan) const;
-  void begin(const std::shared_ptr<SessionCore>& session, const SessionCore::Transfer& transfer);
+  bool issue(storage::Engine& engine, const std::shared_ptr<TransferSource>& source);
+  std::uint64_t operation_bytes(const TransferSource& source) const;
+  void begin(const std::shared_ptr<TransferSource>& source,
+             const TransferSource::Transfer& transfer);
   void submit(storage::Engine& engine);
   void complete(const storage::Completion& completion);
   void hang_up(std::uint32_t flight);
@@ -64,15 +64,15 @@ class EngineAgent final : public Agent {
   std::string backend_name_;
   std::thread thread_;
   std::mutex mutex_;  // guards the next four
-  std::vector<std::shared_ptr<SessionCore>> inbox_;
+  std::vector<std::shared_ptr<TransferSource>> inbox_;
   storage::Engine* engine_ = nullptr;
   bool asleep_ = false;
   bool stopping_ = false;
   // The thread's own:
   std::size_t operations_max_ = 1;
-  // Sessions to look at, each once. The first one may be waiting for room in the engine; nobody
+  // Those to look at, each once. The first one may be waiting for room in the engine; nobody
   // passes it.
-  std::vector<std::shared_ptr<SessionCore>> due_;
+  std::vector<std::shared_ptr<TransferSource>> due_;
   Retries retries_;
   std::vector<Flight> flights_;
   std::vector<std::uint32_t> free_flights_;

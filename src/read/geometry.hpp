@@ -63,6 +63,11 @@ class Geometry {
   std::uint64_t origin_;
 };
 
+/// How many whole splinters `bytes` are, but at least one.
+inline std::uint32_t in_splinters(std::uint64_t bytes, std::uint64_t splinter_bytes) noexcept {
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, bytes / splinter_bytes));
+}
+
 /// The smallest part that holds both; an empty part adds nothing.
 inline ValidBytes hull(const ValidBytes& a, const ValidBytes& b) noexcept {
   if (a.size() == 0) return b;

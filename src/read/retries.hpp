@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Retries: sessions that an agent must look at again at a certain time even if nobody tells it to:
+// Retries: sources that an agent must look at again at a certain time even if nobody tells it to:
 // those in which somebody waits for memory that others hold, and those that are left to their own
 // threads for a moment. There are few at any time.
 #pragma once
@@ -13,17 +13,17 @@
 
 namespace forebay::read {
 
-class SessionCore;
+class TransferSource;
 
 /// Not thread-safe.
 class Retries {
  public:
-  /// A session that is here already keeps the earlier time.
-  void add(std::shared_ptr<SessionCore> session, TimePoint when) {
+  /// A source that is here already keeps the earlier time.
+  void add(std::shared_ptr<TransferSource> source, TimePoint when) {
     const auto known = std::find_if(entries_.begin(), entries_.end(),
-                                    [&](const Entry& entry) { return entry.second == session; });
+                                    [&](const Entry& entry) { return entry.second == source; });
     if (known == entries_.end()) {
-      entries_.emplace_back(when, std::move(session));
+      entries_.emplace_back(when, std::move(source));
     } else {
       known->first = std::min(known->first, when);
     }
@@ -37,7 +37,7 @@ class Retries {
 
   /// One of them that fits, whenever it is due; null if there is none.
   template <class Fits>
-  std::shared_ptr<SessionCore> any(Fits fits) const {
+  std::shared_ptr<TransferSource> any(Fits fits) const {
     for (const Entry& entry : entries_) {
       if (fits(*entry.second)) return entry.second;
     }
@@ -55,7 +55,7 @@ class Retries {
   }
 
  private:
-  using Entry = std::pair<TimePoint, std::shared_ptr<SessionCore>>;
+  using Entry = std::pair<TimePoint, std::shared_ptr<TransferSource>>;
   static bool earlier(const Entry& a, const Entry& b) { return a.first < b.first; }
   std::vector<Entry> entries_;
 };

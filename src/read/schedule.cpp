@@ -30,8 +30,8 @@ constexpr std::uint32_t align_down(std::uint32_t value, std::uint32_t alignment)
 
 }  // namespace
 
-Schedule::Schedule(const Geometry& geometry, std::span<shm::Splinter> table, const Limits& limits)
-    : geometry_(geometry), table_(table), limits_(limits), eager_limit_(limits.eager_first) {
+Schedule::Schedule(const Geometry& geometry, const shm::SessionBooks& books, const Limits& limits)
+    : geometry_(geometry), books_(books), limits_(limits), eager_limit_(limits.eager_first) {
   FOREBAY_ASSERT(limits.slots > 0);
   FOREBAY_ASSERT(limits.slots <= limits.slots_max);
   FOREBAY_ASSERT(limits.loads_max > 0);
@@ -40,7 +40,7 @@ Schedule::Schedule(const Geometry& geometry, std::span<shm::Splinter> table, con
 }
 
 void Schedule::want(SplinterIndex splinter, ValidBytes part, Urgency urgency, Precision precision) {
-  shm::Splinter& entry = table_[splinter];
+  shm::Splinter& entry = books_[splinter];
   // Somebody who picks pieces says that their neighbourhood is not wanted; somebody who reads on,
   // that it is.
   if (precision == Precision::kExact) eager_limit_ = 0;
@@ -121,7 +121,7 @@ SplinterIndex Schedule::first_wanted(Urgency urgency) {
 }
 
 bool Schedule::drop_if_there(Wants::iterator want) {
-  const shm::Splinter& entry = table_[want->first];
+  const shm::Splinter& entry = books_[want->first];
   if (entry.load().residency() != Residency::kReady ||
       !entry.valid().covers(aligned(want->second.part)))
     return false;
@@ -130,30 +130,30 @@ bool Schedule::drop_if_there(Wants::iterator want) {
 }
 
 bool Schedule::under_way(SplinterIndex splinter) const {
-  const shm::Splinter& entry = table_[splinter];
+  const shm::Splinter& entry = books_[splinter];
   const Residency residency = entry.load().residency();
   return residency == Residency::kLoading ||
          (residency == Residency::kReady && slots_[entry.slot()].busy);
 }
 
-Schedule::Standing Schedule::survey_slot(Slot& slot) {
+Schedule::Standing Schedule::survey_slot(std::uint32_t index) {
+  Slot& slot = slots_[index];
   if (slot.busy) return Standing::kBusy;
   if (slot.splinter == kNobody) return Standing::kFree;
-  shm::Splinter& entry = table_[slot.splinter];
-  const shm::Splinter::Word word = entry.load();
-  if (word.served_bytes() != slot.served_seen) {
-    slot.served_seen = word.served_bytes();
+  const std::uint64_t served = books_.served_bytes(index);
+  if (served != slot.served_seen) {
+    slot.served_seen = served;
     slot.used = true;
     slot.used_at = clock_;
     slot.spared_until = now_ + kPatience;
     if (slot.eager) eager_limit_ = std::min(eager_limit_ * 2, limits_.eager_max);
     slot.eager = false;
   }
-  if (word.pins() > 0) return Standing::kHeld;
+  if (books_.ledger().pins(index) > 0) return Standing::kHeld;
   const bool once = limits_.retirement == Retirement::kOnce;
-  if (once && word.served_bytes() >= retires_at(entry)) return Standing::kRetired;
+  if (once && served >= retires_at(books_[slot.splinter])) return Standing::kRetired;
   if (slot.spared_until == TimePoint::max()) slot.spared_until = now_ + kPatience;
-  const bool untaken = word.served_bytes() < slot.promised_bytes;
+  const bool untaken = served < slot.promised_bytes;
   if (untaken && now_ < slot.spared_until && (once || !slot.used)) return Standing::kPromised;
   if (slot.used) return Standing::kPartial;
   return slot.eager ? Standing::kUnasked : Standing::kUntaken;
@@ -163,13 +163,13 @@ void Schedule::survey() {
   ++clock_;
   counts_ = {};
   eager_outstanding_ = 0;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    standing_[i] = survey_slot(slots_[i]);
+  for (std::uint32_t i = 0; i < slots(); ++i) {
+    standing_[i] = survey_slot(i);
     ++counts_.at(static_cast<std::size_t>(standing_[i]));
     if (slots_[i].eager) ++eager_outstanding_;
-    // In a cache "handed out" is about the last survey only; the counter must not run full.
+    // In a cache "handed out" is about the last survey only.
     if (limits_.retirement == Retirement::kCache && standing_[i] == Standing::kPartial) {
-      served_bytes_ += table_[slots_[i].splinter].forget_served();
+      served_bytes_ += books_.restart_count(i);
       slots_[i].served_seen = 0;
     }
   }
@@ -177,7 +177,7 @@ void Schedule::survey() {
 
 Schedule::Verdict Schedule::place(SplinterIndex splinter, Urgency urgency, Load& load) {
   const Want& want = wants_.at(splinter);
-  if (table_[splinter].load().residency() == Residency::kReady)
+  if (books_[splinter].load().residency() == Residency::kReady)
     return extend(splinter, want.part, load);
   while (const auto slot = slot_for(splinter, urgency)) {
     if (vacate(*slot)) {
@@ -202,7 +202,7 @@ void Schedule::mark(std::uint32_t slot, Standing standing) {
 }
 
 Schedule::Verdict Schedule::extend(SplinterIndex splinter, ValidBytes part, Load& load) {
-  shm::Splinter& entry = table_[splinter];
+  shm::Splinter& entry = books_[splinter];
   const ValidBytes valid = entry.valid();
   const ValidBytes wanted = aligned(part);
   const std::uint32_t slot = entry.slot();
@@ -222,7 +222,7 @@ Schedule::Verdict Schedule::extend(SplinterIndex splinter, ValidBytes part, Load
 Schedule::Verdict Schedule::next_eager(Load& load) {
   if (eager_outstanding_ >= eager_limit_) return Verdict::kRest;
   const SplinterIndex count = geometry_.count();
-  while (eager_next_ < count && table_[eager_next_].load().residency() != Residency::kAbsent)
+  while (eager_next_ < count && books_[eager_next_].load().residency() != Residency::kAbsent)
     ++eager_next_;
   if (eager_next_ >= count) return Verdict::kRest;
   const std::optional<std::uint32_t> slot = vacant_slot(eager_next_);
@@ -241,16 +241,16 @@ std::optional<std::uint32_t> Schedule::vacant_slot(SplinterIndex splinter) const
 
 std::optional<std::uint32_t> Schedule::neighbour_slot(SplinterIndex splinter) const {
   const auto in_window = [&](SplinterIndex index) {
-    return slots_[table_[index].slot()].splinter == index &&
-           table_[index].load().residency() >= Residency::kLoading;
+    return slots_[books_[index].slot()].splinter == index &&
+           books_[index].load().residency() >= Residency::kLoading;
   };
   const auto ring = static_cast<std::uint32_t>(slots_.size());
   if (splinter > 0 && in_window(splinter - 1)) {
-    const std::uint32_t after = (table_[splinter - 1].slot() + 1) % ring;
+    const std::uint32_t after = (books_[splinter - 1].slot() + 1) % ring;
     if (vacant(after)) return after;
   }
   if (splinter + 1 < geometry_.count() && in_window(splinter + 1)) {
-    const std::uint32_t before = (table_[splinter + 1].slot() + ring - 1) % ring;
+    const std::uint32_t before = (books_[splinter + 1].slot() + ring - 1) % ring;
     if (vacant(before)) return before;
   }
   return std::nullopt;
@@ -342,10 +342,9 @@ bool Schedule::vacate(std::uint32_t slot) {
   if (taken.splinter == kNobody) return true;
   const bool asked = !taken.eager;
   const bool mostly_unused = standing_[slot] != Standing::kRetired &&
-                             taken.served_seen < table_[taken.splinter].valid().size() / 2;
-  const std::optional<std::uint32_t> served = table_[taken.splinter].try_evict();
-  if (!served) return false;
-  served_bytes_ += *served;
+                             taken.served_seen < books_[taken.splinter].valid().size() / 2;
+  if (!books_.ledger().try_evict(books_[taken.splinter])) return false;
+  served_bytes_ += books_.served_bytes(slot);
   if (standing_[slot] != Standing::kRetired) ++losses_;
   if (asked && taken.whole && taken.used) {
     if (mostly_unused) {
@@ -357,7 +356,7 @@ bool Schedule::vacate(std::uint32_t slot) {
   const SplinterIndex evicted = taken.splinter;
   taken = Slot{};
   // Somebody asked for more of it while it was here: the request goes on from the start.
-  if (wants_.contains(evicted)) table_[evicted].set_residency(Residency::kWanted);
+  if (wants_.contains(evicted)) books_[evicted].set_residency(Residency::kWanted);
   return true;
 }
 
@@ -378,13 +377,14 @@ ValidBytes Schedule::aligned(ValidBytes part) const {
 }
 
 void Schedule::start(SplinterIndex splinter, std::uint32_t slot, ValidBytes part, Load& load) {
-  shm::Splinter& entry = table_[splinter];
+  shm::Splinter& entry = books_[splinter];
   slots_[slot] = Slot{};
   slots_[slot].splinter = splinter;
   slots_[slot].busy = true;
   slots_[slot].whole = part == geometry_.whole(splinter);
   slots_[slot].used_at = clock_;
   mark(slot, Standing::kBusy);
+  books_.restart_count(slot);
   entry.set_slot(slot);
   entry.set_valid({});
   entry.set_residency(Residency::kLoading);
@@ -399,8 +399,8 @@ void Schedule::start(SplinterIndex splinter, std::uint32_t slot, ValidBytes part
 
 std::uint64_t Schedule::served_bytes() const {
   std::uint64_t total = served_bytes_;
-  for (const Slot& slot : slots_) {
-    if (slot.splinter != kNobody) total += table_[slot.splinter].load().served_bytes();
+  for (std::uint32_t i = 0; i < slots(); ++i) {
+    if (slots_[i].splinter != kNobody) total += books_.served_bytes(i);
   }
   return total;
 }
@@ -414,7 +414,7 @@ void Schedule::grown(std::uint32_t slots) {
 }
 
 bool Schedule::loaded(const Load& load, std::uint32_t got_bytes, std::uint32_t promised_bytes) {
-  shm::Splinter& entry = table_[load.splinter];
+  shm::Splinter& entry = books_[load.splinter];
   Slot& slot = slots_[load.slot];
   const std::uint32_t reached = load.bytes.first + got_bytes;
   const std::uint32_t promised = std::min(load.bytes.last, geometry_.whole(load.splinter).last);
@@ -450,12 +450,12 @@ void Schedule::failed(const Load& load) {
   --loads_under_way_;
   wants_.erase(load.splinter);
   if (load.extends) return;
-  table_[load.splinter].set_residency(Residency::kAbsent);
+  books_[load.splinter].set_residency(Residency::kAbsent);
   slot = Slot{};
 }
 
 void Schedule::forget(SplinterIndex splinter) {
-  shm::Splinter& entry = table_[splinter];
+  shm::Splinter& entry = books_[splinter];
   if (entry.load().residency() == Residency::kWanted) entry.set_residency(Residency::kAbsent);
   wants_.erase(splinter);
 }

@@ -11,13 +11,12 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "read/geometry.hpp"
-#include "shm/residency.hpp"
+#include "shm/session_books.hpp"
 
 namespace forebay::read {
 
@@ -65,8 +64,8 @@ class Schedule {
     kRest,     ///< nothing to do until something changes
   };
 
-  /// `table` has geometry.count() entries and outlives the schedule.
-  Schedule(const Geometry& geometry, std::span<shm::Splinter> table, const Limits& limits);
+  /// `books` have geometry.count() splinters and at least limits.slots_max slots.
+  Schedule(const Geometry& geometry, const shm::SessionBooks& books, const Limits& limits);
 
   /// Asks for bytes of a splinter that are not in the window. Merges with what is asked for
   /// already.
@@ -134,7 +133,7 @@ class Schedule {
     bool eager = false;  ///< loaded unasked and not used since
     bool whole = false;  ///< all of the splinter was read
     bool used = false;   ///< some of it was handed out
-    std::uint32_t served_seen = 0;
+    std::uint64_t served_seen = 0;
     std::uint32_t promised_bytes = 0;  ///< wanted by those who were told that it is there
     std::uint64_t used_at = 0;
     TimePoint spared_until = {};  ///< until then nobody else who waits takes it from those told
@@ -147,7 +146,7 @@ class Schedule {
   static constexpr std::size_t kUrgencies = 4;
   static constexpr SplinterIndex kNobody = UINT32_MAX;
 
-  Standing survey_slot(Slot& slot);
+  Standing survey_slot(std::uint32_t index);
   void survey();
   Verdict place(SplinterIndex splinter, Urgency urgency, Load& load);
   Verdict extend(SplinterIndex splinter, ValidBytes part, Load& load);
@@ -181,7 +180,7 @@ class Schedule {
   }
 
   const Geometry& geometry_;
-  std::span<shm::Splinter> table_;
+  const shm::SessionBooks books_;
   Limits limits_;
   std::vector<Slot> slots_;
   std::vector<Standing> standing_;

@@ -2,8 +2,10 @@
 #include "read/schedule.hpp"
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <set>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -20,7 +22,12 @@ constexpr std::uint64_t kUnit = 65536;
 struct Bench {
   explicit Bench(std::uint32_t splinters, Schedule::Limits limits)
       : geometry({0, splinters * kUnit}, kUnit),
-        table(splinters),
+        shape{.splinters = splinters, .slots_max = std::max(limits.slots_max, limits.slots)},
+        table_memory(shm::SessionBooks::table_bytes(shape) / sizeof(Line)),
+        ledger_memory(shm::SessionBooks::ledger_bytes(shape) / sizeof(Line)),
+        table(shm::SessionBooks::begin(shape,
+                                       std::as_writable_bytes(std::span(table_memory)),
+                                       std::as_writable_bytes(std::span(ledger_memory)))),
         schedule(geometry, table, limits) {}
 
   /// Loads until the schedule rests; returns what was loaded, in order.
@@ -49,12 +56,25 @@ struct Bench {
     return table[splinter].load().residency() == Residency::kReady;
   }
   void serve(SplinterIndex splinter, std::uint32_t bytes = kUnit) {
-    ASSERT_TRUE(table[splinter].try_pin());
-    table[splinter].unpin(bytes);
+    ASSERT_TRUE(pin(splinter));
+    unpin(splinter, bytes);
+  }
+  bool pin(SplinterIndex splinter) const {
+    return table.ledger().pin(table[splinter], 0) == shm::Ledger::Pin::kHeld;
+  }
+  void unpin(SplinterIndex splinter, std::uint32_t bytes) const {
+    table.ledger().at(0, table[splinter].slot()).remove_pin(bytes);
   }
 
+  struct alignas(shm::SessionBooks::kAlignment) Line {
+    std::array<std::byte, shm::SessionBooks::kAlignment> bytes{};
+  };
+
   Geometry geometry;
-  std::vector<shm::Splinter> table;
+  shm::BooksShape shape;
+  std::vector<Line> table_memory;
+  std::vector<Line> ledger_memory;
+  shm::SessionBooks table;
   Schedule schedule;
   Verdict last = Verdict::kRest;
   TimePoint now;
@@ -111,7 +131,7 @@ TEST(Schedule, where_reading_again_is_cheap_held_memory_makes_the_window_grow_at
   for (SplinterIndex i = 0; i < 3; ++i) {
     bench.want(i, Urgency::kAwaited);
     bench.run();
-    ASSERT_TRUE(bench.table[i].try_pin());
+    ASSERT_TRUE(bench.pin(i));
   }
   EXPECT_EQ(bench.schedule.slots(), 4U);
 }
@@ -290,8 +310,8 @@ TEST(Schedule, streaming_through_needs_no_growth) {
 TEST(Schedule, everything_held_by_views_starves_a_waiting_request_instead_of_hanging) {
   Bench bench(100, limits(2, 2, 2));
   bench.run();
-  ASSERT_TRUE(bench.table[0].try_pin());
-  ASSERT_TRUE(bench.table[1].try_pin());
+  ASSERT_TRUE(bench.pin(0));
+  ASSERT_TRUE(bench.pin(1));
   bench.want(5);
   Load load;
   EXPECT_EQ(bench.schedule.next(load, bench.now), Verdict::kRest);  // nobody waits yet
@@ -300,7 +320,7 @@ TEST(Schedule, everything_held_by_views_starves_a_waiting_request_instead_of_han
   EXPECT_EQ(load.splinter, 5U);
   bench.schedule.forget(5);
   EXPECT_EQ(bench.table[5].load().residency(), Residency::kAbsent);
-  bench.table[0].unpin(0);
+  bench.unpin(0, 0);
   bench.want(5, Urgency::kAwaited);
   EXPECT_EQ(bench.run(), (std::vector<SplinterIndex>{5}));
 }
@@ -419,11 +439,11 @@ TEST(Schedule, random_walks_keep_the_invariants) {
           under_way.pop_back();
           break;
         case 4:
-          if (bench.table[splinter].try_pin()) pinned.insert(splinter);
+          if (bench.pin(splinter)) pinned.insert(splinter);
           break;
         default:
           if (pinned.empty()) break;
-          bench.table[*pinned.begin()].unpin(static_cast<std::uint32_t>(random() % kUnit));
+          bench.unpin(*pinned.begin(), static_cast<std::uint32_t>(random() % kUnit));
           pinned.erase(pinned.begin());
       }
       std::set<std::uint32_t> owned;
@@ -438,7 +458,7 @@ TEST(Schedule, random_walks_keep_the_invariants) {
         ASSERT_TRUE(bench.ready(held)) << "seed " << seed << " step " << step;
     }
     for (const SplinterIndex held : pinned)
-      bench.table[held].unpin(0);
+      bench.unpin(held, 0);
     for (const Load& load : under_way)
       bench.finish(load);
     const auto wanted = static_cast<SplinterIndex>(random() % count);

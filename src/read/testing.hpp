@@ -29,8 +29,8 @@
 
 #include "base/testing.hpp"
 #include "read/copy_agent.hpp"
-#include "read/core.hpp"
 #include "read/engine_agent.hpp"
+#include "read/host.hpp"
 #include "read/requests.hpp"
 #include "storage/file.hpp"
 #include "storage/memory_file.hpp"
@@ -277,7 +277,7 @@ class Rig {
     EXPECT_TRUE(plan) << plan.error().message();
     const auto agent =
         plan->access == Access::kDirect ? direct_ : std::shared_ptr<Agent>(buffered_);
-    auto core = SessionCore::open({.file = std::move(file),
+    auto core = SessionHost::open({.file = std::move(file),
                                    .extent = extent,
                                    .plan = *plan,
                                    .windows = windows_,

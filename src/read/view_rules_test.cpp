@@ -313,7 +313,7 @@ TEST_P(ViewRules, a_view_moves_and_is_released_once) {
 TEST_P(ViewRules, more_views_of_one_splinter_than_can_be_counted_are_copies) {
   const Session session = open({.slots = 2, .slots_max = 2});
   std::vector<View> held;
-  for (std::uint32_t i = 0; i < shm::Splinter::kPinsMax; ++i) {
+  for (std::uint32_t i = 0; i < shm::Mark::kPinsMax; ++i) {
     held.push_back(must_view(session, {i % kUnit, 1}));
     ASSERT_FALSE(held.back().is_copy());
   }

@@ -16,8 +16,8 @@
 
 #include "comm/communicator.hpp"
 #include "read/copy_agent.hpp"
-#include "read/core.hpp"
 #include "read/engine_agent.hpp"
+#include "read/host.hpp"
 #include "read/window_pool.hpp"
 #include "runtime/session_registry.hpp"
 #include "storage/access_rule.hpp"
@@ -260,7 +260,7 @@ Result<Session> File::open_session(ByteRange extent,
   if (!complete) return tl::unexpected<Error>(complete.error());
   auto agent = runtime_->agent_for(*complete->access);
   if (!agent) return tl::unexpected<Error>(agent.error());
-  auto core = read::SessionCore::open({.file = std::move(way->file),
+  auto core = read::SessionHost::open({.file = std::move(way->file),
                                        .extent = extent,
                                        .plan = std::move(*complete),
                                        .windows = runtime_->windows(),
@@ -269,8 +269,9 @@ Result<Session> File::open_session(ByteRange extent,
                                        .cached = way->cached,
                                        .handle = handle});
   if (!core) return tl::unexpected<Error>(core.error());
-  Session session(*core);
-  runtime_->registry().enlist(*core, session);
+  const std::shared_ptr<read::SessionCore> shared = *core;
+  Session session(shared);
+  runtime_->registry().enlist(shared, session);
   (*agent)->serve(*core);
   return session;
 }

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// One lock guards schedule, waiters and errors. It is taken for each splinter that is missed,
+// loaded or waited for, never for one that is there; no storage is touched and no memory mapped-in
+// page by page while it is held, except when the window grows.
+#include "read/host.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "read/agent.hpp"
+
+namespace forebay::read {
+
+namespace {
+
+/// Where reading again is copying from the page cache.
+constexpr std::uint32_t kLossesBeforeGrowth = 8;
+
+Schedule::Limits limits_of(const SessionHost::Setup& setup) {
+  const ReadPlan& plan = setup.plan;
+  const std::uint64_t unit = plan.splinter_bytes;
+  const std::uint64_t eager = plan.eager_bytes.value_or(0);
+  const auto depth = in_splinters(plan.queue_depth * plan.request_bytes, unit);
+  const std::uint32_t eager_max = eager == 0 ? 0 : in_splinters(eager, unit);
+  return {.slots = in_splinters(plan.window_bytes, unit),
+          .slots_max = in_splinters(plan.budget_bytes, unit),
+          .loads_max = depth,
+          .eager_first = std::min(depth, eager_max),
+          .eager_max = eager_max,
+          .alignment_bytes = load_alignment_of(*setup.file),
+          .retirement = plan.retirement,
+          .losses_before_growth = setup.cached ? kLossesBeforeGrowth : 0};
+}
+
+/// Books on the heap, for a session whose tasks are in this process.
+Books private_books(const shm::BooksShape& shape) {
+  const std::size_t table_bytes = shm::SessionBooks::table_bytes(shape);
+  const std::size_t bytes = table_bytes + shm::SessionBooks::ledger_bytes(shape);
+  constexpr std::align_val_t kAlignment{shm::SessionBooks::kAlignment};
+  auto* const raw = static_cast<std::byte*>(::operator new(bytes, kAlignment));
+  std::shared_ptr<void> memory(raw, [](void* gone) { ::operator delete(gone, kAlignment); });
+  std::memset(raw, 0, bytes);
+  const std::span<std::byte> all(raw, bytes);
+  return {std::move(memory),
+          shm::SessionBooks::begin(shape, all.first(table_bytes), all.subspan(table_bytes))};
+}
+
+}  // namespace
+
+shm::BooksShape shape_of_books(ByteRange extent, const ReadPlan& plan, std::uint32_t clients) {
+  return {.splinters = Geometry(extent, plan.splinter_bytes).count(),
+          .slots_max = in_splinters(plan.budget_bytes, plan.splinter_bytes),
+          .clients = clients};
+}
+
+Result<std::shared_ptr<SessionHost>> SessionHost::open(const Setup& setup) try {
+  auto lease = setup.windows->lease(setup.plan.window_bytes);
+  if (!lease) return tl::unexpected<Error>(lease.error());
+  std::shared_ptr<SessionHost> host(new SessionHost(
+      setup, std::move(*lease), private_books(shape_of_books(setup.extent, setup.plan, 1))));
+  if (auto mapped = host->map_window(host->schedule_.slots()); !mapped)
+    return tl::unexpected<Error>(mapped.error());
+  return host;
+} catch (const std::bad_alloc&) {
+  return failure({.kind = ErrorClass::kLimit,
+                  .operation = "open a read session",
+                  .path = setup.file->path(),
+                  .cause = "no memory for the table of " +
+                           std::to_string(setup.extent.size / setup.plan.splinter_bytes + 1) +
+                           " splinters; choose larger ones"});
+}
+
+SessionHost::SessionHost(const Setup& setup, WindowPool::Lease lease, Books books)
+    : SessionCore({.file = setup.file,
+                   .extent = setup.extent,
+                   .plan = setup.plan,
+                   .executor = setup.executor,
+                   .handle = setup.handle}),
+      books_memory_(std::move(books.memory)),
+      agent_(setup.agent),
+      cached_(setup.cached),
+      lane_(std::make_shared<PrivateLane>(setup.file, setup.extent, setup.agent)),
+      lease_(std::move(lease)),
+      schedule_(geometry(), books.books, limits_of(setup)) {
+  set_books(books.books, 0);
+}
+
+Status SessionHost::map_window(std::uint32_t slots) {
+  auto base = lease_.map(std::uint64_t{slots} * plan().splinter_bytes);
+  if (!base) return tl::unexpected<Error>(base.error());
+  window_ = *base;
+  add_mapping({*base, slots});
+  books().header().slots.store(slots, std::memory_order_release);
+  return {};
+}
+
+void SessionHost::tell_of_released_memory() noexcept {
+  auto& stall = books().header().stall;
+  if (stall.exchange(shm::Stall::kNone, std::memory_order_seq_cst) == shm::Stall::kNone) return;
+  agent_->resume(shared_host());
+}
+
+Result<Presence> SessionHost::want(SplinterIndex splinter,
+                                   ValidBytes part,
+                                   Urgency urgency,
+                                   Precision precision) {
+  Result<Presence> presence = [&] {
+    const std::lock_guard lock(mutex_);
+    return want_locked(splinter, part, urgency, precision);
+  }();
+  if (presence && *presence == Presence::kComing) agent_->serve(shared_host());
+  return presence;
+}
+
+Result<Presence> SessionHost::want_locked(SplinterIndex splinter,
+                                          ValidBytes part,
+                                          Urgency urgency,
+                                          Precision precision) {
+  if (closed_) return tl::unexpected<Error>(closed_error());
+  const shm::Splinter& entry = books()[splinter];
+  const shm::Splinter::Word word = entry.load();
+  if (word.residency() == shm::Residency::kReady && entry.valid().covers(part)) {
+    const std::uint32_t pins = books().ledger().at(row(), word.slot()).load().pins();
+    return pins < shm::Mark::kPinsMax ? Presence::kReady : Presence::kStarved;
+  }
+  // Whose bytes are the bad ones shows when each request reads exactly its own.
+  if (unreadable_.contains(splinter)) return Presence::kStarved;
+  if (const auto starved = starved_.find(splinter); starved != starved_.end()) {
+    if (--starved->second == 0) starved_.erase(starved);
+    return Presence::kStarved;
+  }
+  schedule_.want(splinter, part, urgency, precision);
+  return Presence::kComing;
+}
+
+void SessionHost::hint(SplinterIndex splinter,
+                       ValidBytes part,
+                       Urgency urgency,
+                       Precision precision) {
+  {
+    const std::lock_guard lock(mutex_);
+    const shm::Splinter& entry = books()[splinter];
+    const bool ready =
+        entry.load().residency() == shm::Residency::kReady && entry.valid().covers(part);
+    if (ready || closed_ || unreadable_.contains(splinter)) return;
+    schedule_.want(splinter, part, urgency, precision);
+  }
+  agent_->serve(shared_host());
+}
+
+void SessionHost::count_copied(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  ++counts_.private_copies;
+  counts_.private_copy_bytes += bytes;
+}
+
+bool SessionHost::arm(SplinterIndex splinter,
+                      ValidBytes part,
+                      Precision precision,
+                      detail::Waiter& waiter) {
+  // Once registered, the waiter may be signalled, and its owner drop the last handle, before this
+  // returns.
+  const auto self = shared_host();
+  {
+    const std::lock_guard lock(mutex_);
+    // kStarved is not taken here: it belongs to the next want().
+    if (starved_.contains(splinter)) return false;
+    const auto presence = want_locked(splinter, part, Urgency::kAwaited, precision);
+    if (!presence || *presence != Presence::kComing) return false;
+    waiters_[splinter].push_back({&waiter, part.size()});
+  }
+  agent_->serve(self);
+  return true;
+}
+
+void SessionHost::disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = waiters_.find(splinter);
+  if (found == waiters_.end()) return;
+  std::erase_if(found->second, [&](const Waiting& one) { return one.waiter == &waiter; });
+  if (found->second.empty()) waiters_.erase(found);
+}
+
+void SessionHost::signal_waiters(SplinterIndex splinter) {
+  const auto found = waiters_.find(splinter);
+  if (found == waiters_.end()) return;
+  for (const Waiting& one : found->second)
+    one.waiter->signal();
+  waiters_.erase(found);
+}
+
+Schedule::Verdict SessionHost::next_load(Load& load, Urgency least) {
+  while (true) {
+    const Schedule::Verdict verdict = schedule_.next(load, std::chrono::steady_clock::now(), least);
+    if (verdict == Schedule::Verdict::kGrow) {
+      grow();
+    } else if (verdict == Schedule::Verdict::kStarved) {
+      starve(load.splinter);
+    } else {
+      return verdict;
+    }
+  }
+}
+
+void SessionHost::grow() {
+  const std::uint32_t slots_max = in_splinters(plan().budget_bytes, plan().splinter_bytes);
+  const std::uint32_t slots = std::min(2 * schedule_.slots(), slots_max);
+  schedule_.grown(map_window(slots) ? slots : schedule_.slots());
+}
+
+void SessionHost::starve(SplinterIndex splinter) {
+  schedule_.forget(splinter);
+  const auto found = waiters_.find(splinter);
+  starved_[splinter] =
+      found == waiters_.end() ? 1 : static_cast<std::uint32_t>(found->second.size());
+  signal_waiters(splinter);
+}
+
+bool SessionHost::next_transfer(Transfer& transfer, Urgency least) {
+  const std::lock_guard lock(mutex_);
+  set_stall(shm::Stall::kNone);
+  if (closed_) {
+    give_memory_back();
+    return false;
+  }
+  Load load;
+  for (int round = 0; round < 2; ++round) {
+    if (next_load(load, least) == Schedule::Verdict::kLoad) {
+      set_stall(shm::Stall::kNone);
+      transfer = transfer_of(load);
+      return true;
+    }
+    // Say so before looking again: memory that is given back in between is seen by one side or the
+    // other.
+    rest();
+  }
+  return false;
+}
+
+std::optional<TimePoint> SessionHost::retry_at() const {
+  const std::lock_guard lock(mutex_);
+  return closed_ ? std::nullopt : schedule_.retry_at();
+}
+
+void SessionHost::rest() {
+  shm::Stall stall = shm::Stall::kNone;
+  if (schedule_.needs_slot()) {
+    stall = shm::Stall::kUntilReleased;
+  } else if (schedule_.reads_ahead()) {
+    stall = shm::Stall::kUntilRetired;
+  }
+  set_stall(stall);
+}
+
+SessionHost::Transfer SessionHost::transfer_of(const Load& load) const {
+  std::byte* const slot = window_ + std::uint64_t{load.slot} * plan().splinter_bytes;
+  return {.file_offset = geometry().start_of(load.splinter) + load.bytes.first,
+          .memory = {slot + load.bytes.first, load.bytes.size()},
+          .load = load,
+          .copy = nullptr};
+}
+
+bool SessionHost::help(SplinterIndex splinter, ValidBytes part, Precision precision) {
+  Transfer transfer;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto presence = want_locked(splinter, part, Urgency::kBlocked, precision);
+    if (!presence || *presence != Presence::kComing) return false;
+    if (file().access() == Access::kDirect) return false;
+    const TimePoint now = std::chrono::steady_clock::now();
+    Load load;
+    Schedule::Verdict verdict = schedule_.next_for(splinter, load, now);
+    if (verdict == Schedule::Verdict::kGrow) {
+      grow();
+      verdict = schedule_.next_for(splinter, load, now);
+    }
+    if (verdict == Schedule::Verdict::kRest && cached_) verdict = next_load(load, Urgency::kHint);
+    if (verdict != Schedule::Verdict::kLoad) return false;
+    ++counts_.loads_by_waiters;
+    transfer = transfer_of(load);
+  }
+  copy(transfer);
+  note_help();
+  agent_->serve(shared_host());
+  return true;
+}
+
+std::shared_ptr<PrivateRead> SessionHost::read_privately(ByteRange range) {
+  return lane_->read(range);
+}
+
+void SessionHost::finish(const Transfer& transfer, const Result<std::uint64_t>& bytes) {
+  const Load& load = transfer.load;
+  const std::lock_guard lock(mutex_);
+  std::uint32_t promised = 0;
+  if (const auto waiting = waiters_.find(load.splinter); waiting != waiters_.end()) {
+    for (const Waiting& one : waiting->second)
+      promised += one.bytes;
+  }
+  ++counts_.splinters_loaded;
+  counts_.bytes_read += bytes.value_or(0);
+  if (!bytes) {
+    schedule_.failed(load);
+    unreadable_.insert(load.splinter);
+  } else if (!schedule_.loaded(load, static_cast<std::uint32_t>(*bytes), promised)) {
+    unreadable_.insert(load.splinter);
+  }
+  signal_waiters(load.splinter);
+  if (closed_) give_memory_back();
+}
+
+SessionReport SessionHost::report() const {
+  const std::lock_guard lock(mutex_);
+  const PrivateLane::Counts copies = lane_->counts();
+  SessionReport report = counts_;
+  report.bytes_served = schedule_.served_bytes() + copies.bytes_asked;
+  report.bytes_read += copies.bytes_read;
+  report.private_copies += copies.reads;
+  report.private_copy_bytes += copies.bytes_asked;
+  report.splinters_reread = schedule_.rereads();
+  const bool has_memory = lease_.size_bytes() > 0;  // a closed session gives it back
+  report.window_bytes = has_memory ? schedule_.slots() * plan().splinter_bytes : 0;
+  report.eager_bytes = std::uint64_t{schedule_.eager_limit()} * plan().splinter_bytes;
+  return report;
+}
+
+/// The window of a closed session goes back to the budget as soon as no View and no transfer uses
+/// it, even while handles are still about. Under the lock.
+void SessionHost::give_memory_back() {
+  // Said first: a View that is released meanwhile is seen by one side or the other.
+  set_stall(shm::Stall::kUntilReleased);
+  if (schedule_.loads_under_way() > 0 || !schedule_.vacate_all()) return;
+  set_stall(shm::Stall::kNone);
+  lease_ = {};
+}
+
+void SessionHost::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    closed_ = true;
+    schedule_.clear();
+    for (const auto& [splinter, waiters] : waiters_) {
+      for (const Waiting& one : waiters)
+        one.waiter->signal();
+    }
+    waiters_.clear();
+    give_memory_back();
+  }
+  lane_->close(closed_error());
+}
+
+}  // namespace forebay::read

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// SessionHost: a session where it is read: the window's memory, the schedule behind one lock, and
+// those who wait. Its tasks are in this process; or it serves clients in several processes of the
+// node, who reach it by messages (node_agent.hpp), and has no tasks of its own.
+#pragma once
+
+#include <forebay/log.hpp>
+
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "read/core.hpp"
+#include "read/private_lane.hpp"
+#include "read/transfer_source.hpp"
+#include "read/window_pool.hpp"
+
+namespace forebay::read {
+
+/// Memory for the books of a session, and the books in it.
+struct Books {
+  std::shared_ptr<void> memory;
+  shm::SessionBooks books;
+};
+
+/// What the books of a session on `extent` must hold.
+shm::BooksShape shape_of_books(ByteRange extent, const ReadPlan& plan, std::uint32_t clients);
+
+class SessionHost final : public SessionCore, public TransferSource {
+ public:
+  struct Setup {
+    std::shared_ptr<storage::File> file;
+    ByteRange extent;
+    ReadPlan plan;  ///< complete
+    std::shared_ptr<WindowPool> windows;
+    std::shared_ptr<Agent> agent;
+    Executor* executor = nullptr;
+    bool cached = false;  ///< reading it is copying from the page cache, as far as can be told
+    SessionHandle handle = {};
+  };
+
+  /// Takes memory from the pool. Reading starts when the agent is told (Agent::serve).
+  static Result<std::shared_ptr<SessionHost>> open(const Setup& setup);
+
+  Result<Presence> want(SplinterIndex splinter,
+                        ValidBytes part,
+                        Urgency urgency,
+                        Precision precision) override;
+  void hint(SplinterIndex splinter, ValidBytes part, Urgency urgency, Precision precision) override;
+  bool arm(SplinterIndex splinter,
+           ValidBytes part,
+           Precision precision,
+           detail::Waiter& waiter) override;
+  void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept override;
+  bool help(SplinterIndex splinter, ValidBytes part, Precision precision) override;
+  std::shared_ptr<PrivateRead> read_privately(ByteRange range) override;
+  void count_copied(std::uint64_t bytes) override;
+  SessionReport report() const override;
+  void close() override;
+
+  // For the agent.
+
+  storage::File& file() const noexcept override { return SessionCore::file(); }
+  std::uint64_t operation_bytes() const noexcept override { return plan().request_bytes; }
+  std::uint64_t transfer_bytes_max() const noexcept override { return plan().splinter_bytes; }
+  using TransferSource::next_transfer;
+  bool next_transfer(Transfer& transfer, Urgency least) override;
+  std::optional<TimePoint> retry_at() const override;
+  void finish(const Transfer& transfer, const Result<std::uint64_t>& bytes) override;
+  bool cached() const noexcept override { return cached_; }
+
+ private:
+  /// Somebody who waits for a splinter, and for how much of it.
+  struct Waiting {
+    detail::Waiter* waiter = nullptr;
+    std::uint32_t bytes = 0;
+  };
+
+  SessionHost(const Setup& setup, WindowPool::Lease lease, Books books);
+  Status map_window(std::uint32_t slots);
+  Schedule::Verdict next_load(Load& load, Urgency least);
+  void grow();
+  void starve(SplinterIndex splinter);
+  void signal_waiters(SplinterIndex splinter);
+  Result<Presence> want_locked(SplinterIndex splinter,
+                               ValidBytes part,
+                               Urgency urgency,
+                               Precision precision);
+  Transfer transfer_of(const Load& load) const;
+  void rest();
+  void give_memory_back();
+  void tell_of_released_memory() noexcept override;
+  void set_stall(shm::Stall stall) const noexcept {
+    books().header().stall.store(stall, std::memory_order_seq_cst);
+  }
+  std::shared_ptr<SessionHost> shared_host() {
+    return std::static_pointer_cast<SessionHost>(shared_from_this());
+  }
+
+  const std::shared_ptr<void> books_memory_;
+  const std::shared_ptr<Agent> agent_;
+  const bool cached_;
+  const std::shared_ptr<PrivateLane> lane_;
+
+  mutable std::mutex mutex_;  // guards all that follows
+  WindowPool::Lease lease_;
+  std::byte* window_ = nullptr;  // as it is mapped now
+  Schedule schedule_;
+  std::unordered_map<SplinterIndex, std::vector<Waiting>> waiters_;
+  std::unordered_set<SplinterIndex> unreadable_;
+  std::unordered_map<SplinterIndex, std::uint32_t>
+      starved_;  // and how many requests are yet to be told
+  SessionReport counts_;
+};
+
+}  // namespace forebay::read
