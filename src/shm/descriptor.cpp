@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shm/descriptor.hpp"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace forebay::shm {
+
+Descriptor::~Descriptor() {
+  if (number_ != kEmpty) ::close(number_);
+}
+
+Result<Descriptor> Descriptor::duplicate() const {
+  Descriptor copy(::fcntl(number_, F_DUPFD_CLOEXEC, 0));
+  if (!copy)
+    return tl::unexpected<Error>(system_error({.operation = "duplicate a descriptor"}, errno));
+  return copy;
+}
+
+}  // namespace forebay::shm

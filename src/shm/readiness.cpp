@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shm/readiness.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+
+#include <poll.h>
+
+#include "base/assert.hpp"
+
+namespace forebay::shm {
+
+namespace {
+
+/// One sleep is no longer than this, so that no deadline is too far away for a timespec.
+constexpr std::chrono::nanoseconds kSleepMax = std::chrono::hours(1);
+
+timespec time_left(const Deadline& deadline) noexcept {
+  std::chrono::nanoseconds left = kSleepMax;
+  if (deadline) {
+    // Compared as points in time: kDoNotBlock is so far in the past that a difference may not fit.
+    const TimePoint now = SteadyClock::shared().now();
+    left = *deadline <= now ? std::chrono::nanoseconds(0)
+                            : std::min<std::chrono::nanoseconds>(*deadline - now, kSleepMax);
+  }
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+  return {.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+}
+
+/// True if one of the entries has something to tell, false if the deadline passed.
+bool poll_until(std::span<pollfd> entries, const Deadline& deadline) noexcept {
+  for (;;) {
+    const timespec left = time_left(deadline);
+    const int ready = ::ppoll(entries.data(), entries.size(), &left, nullptr);
+    if (ready > 0) return true;
+    if (ready == 0 && deadline && *deadline <= SteadyClock::shared().now()) return false;
+    // EINTR and ENOMEM pass; the others mean that the call was wrong.
+    if (ready < 0) FOREBAY_ASSERT(errno == EINTR || errno == ENOMEM || errno == EAGAIN);
+  }
+}
+
+}  // namespace
+
+std::optional<std::size_t> wait_readable(std::span<const int> descriptors,
+                                         Deadline deadline) noexcept {
+  FOREBAY_ASSERT(descriptors.size() <= kWaitDescriptorsMax);
+  std::array<pollfd, kWaitDescriptorsMax> entries{};
+  for (std::size_t i = 0; i < descriptors.size(); ++i)
+    entries[i] = {.fd = descriptors[i], .events = POLLIN, .revents = 0};
+  if (!poll_until(std::span(entries).first(descriptors.size()), deadline)) return std::nullopt;
+  const auto first = std::find_if(entries.begin(), entries.end(),
+                                  [](const pollfd& entry) { return entry.revents != 0; });
+  return static_cast<std::size_t>(first - entries.begin());
+}
+
+bool wait_writable(int descriptor, Deadline deadline) noexcept {
+  pollfd entry{.fd = descriptor, .events = POLLOUT, .revents = 0};
+  return poll_until({&entry, 1}, deadline);
+}
+
+}  // namespace forebay::shm
