@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Window: memory of a session that is mapped twice back to back, so that a piece which wraps around
-// its end is still contiguous. It lies in a memfd: later other processes map the same pages, so it
-// is addressed by offset only.
+// its end is still contiguous. Other processes of the node map the same pages, for reading only and
+// at other places: it is addressed by offset.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -9,6 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "shm/descriptor.hpp"
+#include "shm/double_mapping.hpp"
+#include "shm/memfd.hpp"
 
 namespace forebay::shm {
 
@@ -23,7 +27,7 @@ class Window {
     swap(taken);
     return *this;
   }
-  ~Window();
+  ~Window() = default;
 
   /// An empty window. Fails if the system has no memfd left (kLimit, kUnsupported).
   static Result<Window> create();
@@ -38,22 +42,42 @@ class Window {
   /// Memory held now: the largest size mapped so far.
   std::uint64_t size_bytes() const noexcept { return size_bytes_; }
 
- private:
-  struct Mapping {
-    std::byte* base = nullptr;
-    std::uint64_t size_bytes = 0;
-  };
+  /// A descriptor to pass to another process, for WindowView::attach(); see share_memfd().
+  Result<Descriptor> share(Protection protection) const;
 
+ private:
   void swap(Window& other) noexcept;
   Status reserve(std::byte* base, std::uint64_t size_bytes);
+  Status take_missing(std::byte* base, std::uint64_t size_bytes);
   void take_huge_pages(std::byte* base, std::uint64_t size_bytes);
 
-  int descriptor_ = -1;
+  Descriptor descriptor_;
   std::uint64_t size_bytes_ = 0;
-  std::vector<Mapping> mappings_;
+  /// Of the memfd: more than size_bytes_ after growing has failed, since it cannot shrink.
+  std::uint64_t file_bytes_ = 0;
+  std::vector<DoubleMapping> mappings_;
 };
 
-/// The granularity of Window::map().
-std::uint64_t page_bytes() noexcept;
+/// A guest's side of a window that another process owns. Not thread-safe; addresses it gave out
+/// stay valid until it is destroyed, whatever becomes of the owner.
+class WindowView {
+ public:
+  WindowView() noexcept = default;
+
+  /// Takes over what the owner shared. Fails with kInvalidArgument if it could shrink under us.
+  static Result<WindowView> attach(Descriptor descriptor);
+
+  /// Maps the first `size_bytes` twice in a row for reading: see Window::map(). The owner must have
+  /// mapped that much before. Fails with kDamage if the window has less, with kInvalidArgument if
+  /// they are none or no whole pages (the number comes from the owner), with kLimit if there are no
+  /// addresses.
+  Result<const std::byte*> map(std::uint64_t size_bytes);
+
+ private:
+  explicit WindowView(Descriptor descriptor) noexcept : descriptor_(std::move(descriptor)) {}
+
+  Descriptor descriptor_;
+  std::vector<DoubleMapping> mappings_;
+};
 
 }  // namespace forebay::shm

@@ -1,9 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shm/window.hpp"
 
+#include <array>
+#include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <optional>
+#include <utility>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "shm/testing.hpp"
 
 namespace forebay::shm {
 namespace {
@@ -85,6 +99,135 @@ TEST(Window, can_be_moved) {
   (*base)[0] = std::byte{9};
   Window moved = std::move(*window);
   EXPECT_EQ((*moved.map(page_bytes()))[0], std::byte{9});
+}
+
+// A machine whose memory is full: in this process, for ever, no memory can be taken behind
+// `offset_bytes` of any file. Giving back (another mode) stays possible.
+bool refuse_memory_behind(std::uint32_t offset_bytes) {
+  constexpr auto kCall = static_cast<std::uint32_t>(offsetof(seccomp_data, nr));
+  constexpr auto kMode = static_cast<std::uint32_t>(offsetof(seccomp_data, args[1]));
+  constexpr auto kOffset = static_cast<std::uint32_t>(offsetof(seccomp_data, args[2]));
+  std::array<sock_filter, 8> rules{{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kCall),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 5),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kMode),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kOffset),
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, offset_bytes, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSPC),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  sock_fprog program{.len = static_cast<unsigned short>(rules.size()), .filter = rules.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+std::uint64_t memory_of(const Descriptor& descriptor) {
+  struct stat status{};
+  return ::fstat(descriptor.get(), &status) == 0
+             ? static_cast<std::uint64_t>(status.st_blocks) * 512
+             : 0;
+}
+
+/// Returns the number of the step that went wrong.
+int grow_on_a_full_machine() {
+  const std::uint64_t small = 2 * page_bytes();
+  auto window = Window::create();
+  auto base = window->map(small);
+  if (!base) return 1;
+  (*base)[small - 1] = std::byte{5};
+  if (!refuse_memory_behind(5U << 20U)) return 2;
+  auto large = window->map(16U << 20U);
+  if (large || large.error().kind() != ErrorClass::kNoSpace) return 3;
+  if (window->size_bytes() != small) return 4;
+  auto shared = window->share(Protection::kReadOnly);
+  if (memory_of(*shared) != small) return 5;  // given back, although the size cannot shrink
+  auto medium = window->map(4U << 20U);       // less than what the failure has left as the size
+  if (!medium || (*medium)[small - 1] != std::byte{5}) return 6;
+  if ((*medium)[(8U << 20U) - 1] != std::byte{0}) return 7;
+  return window->size_bytes() == 4U << 20U && memory_of(*shared) == 4U << 20U ? 0 : 8;
+}
+
+TEST(Window, growth_that_fails_gives_back_and_can_be_tried_again) {
+  Child child([] { return grow_on_a_full_machine(); });
+  EXPECT_EQ(child.result(), 0) << "see the steps of grow_on_a_full_machine()";
+}
+
+TEST(WindowView, sees_the_owner_s_bytes_across_the_end) {
+  auto window = Window::create();
+  ASSERT_TRUE(window);
+  const std::uint64_t size = 4 * page_bytes();
+  auto base = window->map(size);
+  ASSERT_TRUE(base);
+  auto view = WindowView::attach(*window->share(Protection::kReadOnly));
+  ASSERT_TRUE(view) << view.error().message();
+  auto seen = view->map(size);
+  ASSERT_TRUE(seen) << seen.error().message();
+  EXPECT_NE(*seen, *base);
+  std::memcpy(*base + size - 4, "abcdefgh", 8);
+  EXPECT_EQ(std::memcmp(*seen + size - 4, "abcdefgh", 8), 0);
+  EXPECT_EQ(std::memcmp(*seen, "efgh", 4), 0);
+}
+
+TEST(WindowView, follows_growth_and_keeps_older_addresses) {
+  auto window = Window::create();
+  ASSERT_TRUE(window);
+  auto view = WindowView::attach(*window->share(Protection::kReadOnly));
+  ASSERT_TRUE(view);
+  ASSERT_TRUE(window->map(page_bytes()));
+  auto small = view->map(page_bytes());
+  ASSERT_TRUE(small);
+  auto base = window->map(8 * page_bytes());
+  ASSERT_TRUE(base);
+  auto large = view->map(8 * page_bytes());
+  ASSERT_TRUE(large);
+  (*base)[3] = std::byte{33};
+  EXPECT_EQ((*small)[3], std::byte{33});
+  EXPECT_EQ((*large)[3], std::byte{33});
+  EXPECT_EQ((*large)[8 * page_bytes() + 3], std::byte{33});
+  EXPECT_EQ(*view->map(page_bytes()), *small);
+}
+
+TEST(WindowView, more_than_there_is_is_damage) {
+  auto window = Window::create();
+  ASSERT_TRUE(window);
+  auto view = WindowView::attach(*window->share(Protection::kReadOnly));
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->map(page_bytes()).error().kind(), ErrorClass::kDamage);
+  ASSERT_TRUE(window->map(page_bytes()));
+  EXPECT_TRUE(view->map(page_bytes()));
+  EXPECT_EQ(view->map(0).error().kind(), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(view->map(page_bytes() - 1).error().kind(), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(view->map(2 * page_bytes()).error().kind(), ErrorClass::kDamage);
+}
+
+TEST(WindowView, outlives_the_owner) {
+  auto window = std::optional(std::move(*Window::create()));
+  auto base = window->map(page_bytes());
+  ASSERT_TRUE(base);
+  (*base)[0] = std::byte{12};
+  auto view = WindowView::attach(*window->share(Protection::kReadOnly));
+  ASSERT_TRUE(view);
+  auto seen = view->map(page_bytes());
+  ASSERT_TRUE(seen);
+  window.reset();
+  EXPECT_EQ((*seen)[0], std::byte{12});
+}
+
+TEST(WindowView, what_is_shared_for_reading_cannot_be_written) {
+  auto window = Window::create();
+  ASSERT_TRUE(window);
+  ASSERT_TRUE(window->map(page_bytes()));
+  auto shared = window->share(Protection::kReadOnly);
+  ASSERT_TRUE(shared);
+  EXPECT_EQ(::mmap(nullptr, page_bytes(), PROT_WRITE, MAP_SHARED, shared->get(), 0), MAP_FAILED);
+  EXPECT_EQ(errno, EACCES);
+}
+
+TEST(WindowView, ordinary_file_is_refused) {
+  auto view = WindowView::attach(Descriptor(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)));
+  ASSERT_FALSE(view);
+  EXPECT_EQ(view.error().kind(), ErrorClass::kInvalidArgument);
 }
 
 }  // namespace

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shm/memfd.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked_cast.hpp"
+
+namespace forebay::shm {
+
+namespace {
+
+// Linux 6.3, which logs a line about programs that do not say whether their memory is executable.
+#ifdef MFD_NOEXEC_SEAL
+constexpr unsigned kNoExecution = MFD_NOEXEC_SEAL;
+#else
+constexpr unsigned kNoExecution = 8;
+#endif
+
+/// What is taken in one call. A signal undoes the whole call, so large ones might never get done in
+/// a program that is interrupted often.
+constexpr std::uint64_t kTakeBytesMax = 4U << 20U;
+
+Error memory_error(const char* operation, int error_number) {
+  return system_error({.operation = operation}, error_number);
+}
+
+}  // namespace
+
+std::uint64_t page_bytes() noexcept {
+  static const auto size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+int mmap_protection(Protection protection) noexcept {
+  return protection == Protection::kReadOnly ? PROT_READ : PROT_READ | PROT_WRITE;
+}
+
+Result<Descriptor> create_memfd(const char* name) {
+  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  Descriptor memfd(::memfd_create(name, kFlags | kNoExecution));
+  if (!memfd && errno == EINVAL) memfd = Descriptor(::memfd_create(name, kFlags));
+  if (!memfd) return tl::unexpected<Error>(memory_error("create shared memory", errno));
+  if (::fcntl(memfd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+    return tl::unexpected<Error>(memory_error("seal shared memory", errno));
+  return memfd;
+}
+
+Status take_memory(const Descriptor& memfd, std::uint64_t first, std::uint64_t last) {
+  // fallocate, unlike ftruncate, takes the memory now.
+  for (std::uint64_t at = first; at < last;) {
+    const std::uint64_t size_bytes = std::min(kTakeBytesMax, last - at);
+    if (::fallocate(memfd.get(), 0, checked_cast<off_t>(at), checked_cast<off_t>(size_bytes)) ==
+        0) {
+      at += size_bytes;
+    } else if (errno != EINTR) {
+      return tl::unexpected<Error>(memory_error("reserve shared memory", errno));
+    }
+  }
+  return {};
+}
+
+void give_back_memory(const Descriptor& memfd, std::uint64_t first, std::uint64_t last) noexcept {
+  if (first == last) return;
+  static_cast<void>(::fallocate(memfd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                checked_cast<off_t>(first), checked_cast<off_t>(last - first)));
+}
+
+Status check_sealed(const Descriptor& memfd) {
+  const int seals = ::fcntl(memfd.get(), F_GET_SEALS);
+  if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0) return {};
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "attach shared memory",
+                  .error_number = seals < 0 ? errno : 0,
+                  .cause = "it is not memory that can never shrink"});
+}
+
+Status check_memfd(const Descriptor& memfd, std::uint64_t size_bytes) {
+  if (auto sealed = check_sealed(memfd); !sealed) return sealed;
+  if (size_bytes == 0) {
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = "attach shared memory",
+                    .cause = "0 bytes of it"});
+  }
+  struct stat status{};
+  if (::fstat(memfd.get(), &status) != 0)
+    return tl::unexpected<Error>(memory_error("attach shared memory", errno));
+  const auto found = checked_cast<std::uint64_t>(status.st_size);
+  if (found >= size_bytes) return {};
+  return failure({.kind = ErrorClass::kDamage,
+                  .operation = "attach shared memory",
+                  .cause = "it has " + std::to_string(found) + " bytes where " +
+                           std::to_string(size_bytes) + " were promised"});
+}
+
+Result<Descriptor> share_memfd(const Descriptor& memfd, Protection protection) {
+  if (protection == Protection::kReadWrite) return memfd.duplicate();
+  // A duplicate would keep the right to write; opening once more asks for another one.
+  const std::string path = "/proc/self/fd/" + std::to_string(memfd.get());
+  Descriptor copy(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!copy) {
+    return tl::unexpected<Error>(
+        system_error({.operation = "open shared memory for reading", .path = path}, errno));
+  }
+  return copy;
+}
+
+}  // namespace forebay::shm

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// SharedMemory: memory of a fixed size that the processes of a node have in common, for control
+// blocks, tables and rings. What lies in it is addressed by offset only: each process sees it at
+// another place.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "shm/descriptor.hpp"
+#include "shm/memfd.hpp"
+
+namespace forebay::shm {
+
+/// A mapping and the descriptor of its memory. Either may be handed on; the memory goes when the
+/// last process has dropped both. Moving it keeps the addresses. Not thread-safe.
+class SharedMemory {
+ public:
+  SharedMemory() noexcept = default;
+  SharedMemory(SharedMemory&& other) noexcept { swap(other); }
+  SharedMemory& operator=(SharedMemory&& other) noexcept {
+    SharedMemory taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  ~SharedMemory();
+
+  /// `size_bytes` (> 0) of zeros, reserved now and mapped for reading and writing. Fails with
+  /// kLimit or kNoSpace; then nothing is left behind.
+  static Result<SharedMemory> create(const char* name, std::uint64_t size_bytes);
+
+  /// Maps the first `size_bytes` of what another process shared. Fails with kDamage if it has
+  /// fewer, kInvalidArgument if they are none or it could shrink under us, kPermission if it was
+  /// shared for reading only and more is asked for.
+  static Result<SharedMemory> attach(Descriptor descriptor,
+                                     std::uint64_t size_bytes,
+                                     Protection protection);
+
+  /// Where it is mapped. Whoever writes to what was attached with kReadOnly is ended by SIGSEGV.
+  std::span<std::byte> bytes() const noexcept { return {base_, size_bytes_}; }
+
+  const Descriptor& descriptor() const noexcept { return descriptor_; }
+  /// A descriptor to pass to another process; see share_memfd().
+  Result<Descriptor> share(Protection protection) const;
+
+ private:
+  explicit SharedMemory(Descriptor descriptor) noexcept : descriptor_(std::move(descriptor)) {}
+  void swap(SharedMemory& other) noexcept;
+  Status map(std::uint64_t size_bytes, Protection protection);
+
+  Descriptor descriptor_;
+  std::byte* base_ = nullptr;
+  std::size_t size_bytes_ = 0;
+};
+
+}  // namespace forebay::shm
