@@ -73,14 +73,25 @@ class Backend {
   /// completes with its error. May block where the file system does.
   virtual std::size_t submit(std::span<const Operation> operations) = 0;
 
-  /// Blocks, in one place, until a completion is there, wake() was called, or the deadline has
-  /// passed. Returns how many completions it stored in `completions`: all that are there, if they
-  /// fit; 0 if woken or late. A deadline of kDoNotBlock collects what is there. `completions` is
-  /// not empty.
+  /// Blocks, in one place, until a completion is there, wake() was called, the watched descriptor
+  /// is readable, or the deadline has passed. Returns how many completions it stored in
+  /// `completions`: all that are there, if they fit; 0 if woken, late or called by the descriptor.
+  /// A deadline of kDoNotBlock collects what is there. `completions` is not empty.
   virtual std::size_t wait(std::span<RawCompletion> completions, Deadline deadline) = 0;
 
   /// Makes one wait(), the current or the next one, return. Any thread; never blocks.
   virtual void wake() noexcept = 0;
+
+  /// From now on every wait() looks whether this descriptor is readable, too, and does not block
+  /// while it is: an owner that leaves it readable is called again. While it is not, watching costs
+  /// nothing. "Readable" is what poll() says with POLLIN: the end of a stream and an error count.
+  /// At most once for a backend (who has many descriptors hands in an epoll). The descriptor stays
+  /// the caller's and open until the backend is gone. Fails with kInvalidArgument if it is not
+  /// open.
+  virtual Status watch(int descriptor) = 0;
+
+  /// Whether a wait() since the last call of this saw the watched descriptor readable.
+  virtual bool take_watched() noexcept = 0;
 
   /// Tells the backend that transfers will mostly use this memory, which must outlive the backend:
   /// the ring pins it once. Replaces an earlier registration. Transfers work the same without: a

@@ -69,10 +69,13 @@ std::size_t Engine::wait(std::span<Completion> completions, Deadline deadline) {
     start_attempts();
     const std::span<RawCompletion> raw(raw_.data(), raw_count);
     const std::size_t arrived = backend_->wait(raw, until_next_retry(deadline));
+    const bool is_called = backend_->take_watched();
+    watched_fired_ = watched_fired_ || is_called;
     if (const std::size_t count = settle_all(raw.first(arrived), completions); count > 0) {
       start_attempts();
       return count;
     }
+    if (is_called) return 0;
     if (arrived > 0) continue;
     // The backend came back with nothing: somebody called wake(), the deadline passed, or a retry
     // is due.

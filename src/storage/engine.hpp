@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -56,14 +57,23 @@ class Engine {
   /// transfers must be aligned. Does not wait for storage, but the file system may block.
   std::size_t submit(std::span<const Operation> operations);
 
-  /// Blocks until something is complete, wake() was called or the deadline has passed. Returns how
-  /// many completions were stored: all that are there, if they fit; 0 if woken or late. With
-  /// nothing in flight it waits all the same (for wake()). kDoNotBlock collects what is there.
-  /// `completions` is not empty.
+  /// Blocks until something is complete, wake() was called, the watched descriptor is readable or
+  /// the deadline has passed. Returns how many completions were stored: all that are there, if they
+  /// fit; 0 if woken, late or called by the descriptor. With nothing in flight it waits all the
+  /// same (for wake() and the descriptor). kDoNotBlock collects what is there. `completions` is not
+  /// empty.
   std::size_t wait(std::span<Completion> completions, Deadline deadline);
 
   /// Makes one wait(), the current or the next one, return. Any thread; never blocks.
   void wake() noexcept;
+
+  /// Makes wait() return when this descriptor is readable as well, for as long as it is. See
+  /// Backend::watch().
+  Status watch(int descriptor) { return backend_->watch(descriptor); }
+
+  /// Whether a wait() since the last call of this saw the watched descriptor readable. The owner
+  /// attends to it only then, and need not ask after each wait(): nothing is forgotten.
+  bool take_watched() noexcept { return std::exchange(watched_fired_, false); }
 
   /// Operations that only wait for another try after EAGAIN fail with it in the next wait(), and so
   /// do later ones. For an owner that is closing.
@@ -106,6 +116,7 @@ class Engine {
   const EngineOptions options_;
   const Clock& clock_;
   std::atomic<bool> woken_{false};
+  bool watched_fired_ = false;
   bool retries_ended_ = false;
   // All of these are reserved for capacity() entries once: nothing below allocates later.
   std::vector<Slot> slots_;

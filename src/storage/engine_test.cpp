@@ -51,6 +51,8 @@ class ScriptedBackend final : public Backend {
     return 1;
   }
   void wake() noexcept override {}
+  Status watch(int /*descriptor*/) override { return {}; }
+  bool take_watched() noexcept override { return false; }
 
   std::vector<Operation> attempts;
 

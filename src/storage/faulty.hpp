@@ -41,6 +41,8 @@ class FaultyBackend final : public Backend {
   std::size_t submit(std::span<const Operation> operations) override;
   std::size_t wait(std::span<RawCompletion> completions, Deadline deadline) override;
   void wake() noexcept override { inner_->wake(); }
+  Status watch(int descriptor) override { return inner_->watch(descriptor); }
+  bool take_watched() noexcept override { return inner_->take_watched(); }
   Status register_buffers(std::span<const std::span<std::byte>> buffers) override {
     return inner_->register_buffers(buffers);
   }

@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "storage/attempt.hpp"
 
 namespace forebay::storage {
 
-MemoryBackend::MemoryBackend(std::size_t queue_depth) : queue_depth_(queue_depth) {}
+MemoryBackend::MemoryBackend(std::size_t queue_depth) : queue_depth_(queue_depth) {
+  const Status opened = bell_.open();
+  FOREBAY_ASSERT(opened);  // for tests: they have descriptors
+}
 
 std::size_t MemoryBackend::submit(std::span<const Operation> operations) {
   const std::lock_guard lock(mutex_);
@@ -23,12 +27,7 @@ std::size_t MemoryBackend::submit(std::span<const Operation> operations) {
 
 std::size_t MemoryBackend::wait(std::span<RawCompletion> completions, Deadline deadline) {
   std::unique_lock lock(mutex_);
-  const auto due = [this] { return !ready_.empty() || woken_; };
-  if (deadline) {
-    changed_.wait_until(lock, *deadline, due);
-  } else {
-    changed_.wait(lock, due);
-  }
+  bell_.wait(lock, deadline, [this] { return !ready_.empty() || woken_; });
   woken_ = false;
   const std::size_t count = std::min(completions.size(), ready_.size());
   for (RawCompletion& completion : completions.first(count)) {
@@ -44,7 +43,7 @@ std::size_t MemoryBackend::wait(std::span<RawCompletion> completions, Deadline d
 void MemoryBackend::wake() noexcept {
   const std::lock_guard lock(mutex_);
   woken_ = true;
-  changed_.notify_one();
+  bell_.ring();
 }
 
 void MemoryBackend::hold() noexcept {
@@ -58,7 +57,7 @@ bool MemoryBackend::release(std::size_t position) {
   const auto chosen = held_.begin() + static_cast<std::ptrdiff_t>(position);
   ready_.push_back(*chosen);
   held_.erase(chosen);
-  changed_.notify_one();
+  bell_.ring();
   return true;
 }
 
@@ -67,7 +66,7 @@ void MemoryBackend::release_all() {
   holding_ = false;
   ready_.insert(ready_.end(), held_.begin(), held_.end());
   held_.clear();
-  changed_.notify_one();
+  bell_.ring();
 }
 
 std::size_t MemoryBackend::held_count() const {

@@ -3,11 +3,11 @@
 // inside wait(), so a test decides which operation completes when.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 
 #include "storage/backend.hpp"
+#include "storage/issuer_bell.hpp"
 
 namespace forebay::storage {
 
@@ -23,6 +23,8 @@ class MemoryBackend final : public Backend {
   std::size_t submit(std::span<const Operation> operations) override;
   std::size_t wait(std::span<RawCompletion> completions, Deadline deadline) override;
   void wake() noexcept override;
+  Status watch(int descriptor) override { return bell_.watch(descriptor); }
+  bool take_watched() noexcept override { return bell_.take_watched(); }
 
   /// From now on submitted operations wait for release(). Any thread, like all that follow.
   void hold() noexcept;
@@ -36,7 +38,7 @@ class MemoryBackend final : public Backend {
  private:
   const std::size_t queue_depth_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  IssuerBell bell_;
   bool holding_ = false;
   bool woken_ = false;
   std::deque<Operation> held_;

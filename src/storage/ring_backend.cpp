@@ -11,12 +11,14 @@
 #include <vector>
 
 #include <liburing.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/assert.hpp"
 #include "base/checked_cast.hpp"
+#include "storage/issuer_bell.hpp"
 
 namespace forebay::storage {
 
@@ -25,9 +27,11 @@ namespace {
 /// Tags of our own entries; those of operations are below.
 constexpr std::uint64_t kWakeTag = UINT64_MAX - 1;
 constexpr std::uint64_t kCancelTag = UINT64_MAX - 2;
+constexpr std::uint64_t kWatchTag = UINT64_MAX - 3;
 constexpr std::uint64_t kOperationTagLimit = std::uint64_t{1} << 63U;
 
-constexpr unsigned kOwnEntries = 4;  ///< the wake-up read and cancellations, besides operations
+/// The wake-up read, the poll of the watched descriptor and cancellations, besides operations.
+constexpr unsigned kOwnEntries = 6;
 constexpr std::size_t kQueueDepthMax = 16384;
 constexpr std::size_t kRegisteredBytesMax = std::size_t{1}
                                             << 30U;  ///< the kernel's limit for one buffer
@@ -126,11 +130,15 @@ class RingBackend final : public Backend {
   std::size_t submit(std::span<const Operation> operations) override;
   std::size_t wait(std::span<RawCompletion> completions, Deadline deadline) override;
   void wake() noexcept override;
+  Status watch(int descriptor) override;
+  bool take_watched() noexcept override { return std::exchange(watch_fired_, false); }
   Status register_buffers(std::span<const std::span<std::byte>> buffers) override;
 
  private:
   io_uring_sqe& next_entry();
   void arm_wake();
+  void arm_watch();
+  void take_own(const io_uring_cqe& entry);
   void prepare(const Operation& operation);
   void prepare_transfer(io_uring_sqe& entry, const Operation& operation);
   int registered_index(std::span<const std::byte> memory) const noexcept;
@@ -146,7 +154,10 @@ class RingBackend final : public Backend {
   std::uint64_t wake_count_ = 0;  ///< where the kernel puts the counter of the descriptor
   bool wake_armed_ = false;
   bool woken_ = false;
-  bool closing_ = false;  ///< the wake-up read is not to be armed again
+  int watched_ = -1;
+  bool watch_armed_ = false;
+  bool watch_fired_ = false;  ///< seen readable, not told yet
+  bool closing_ = false;      ///< the wake-up read is not to be armed again
   std::size_t in_flight_ = 0;
   std::vector<std::span<std::byte>> registered_;
 };
@@ -183,10 +194,15 @@ void RingBackend::cancel_everything() {
   io_uring_sqe& entry = next_entry();
   ::io_uring_prep_cancel64(&entry, kWakeTag, 0);
   entry.user_data = kCancelTag;
+  if (watch_armed_) {
+    io_uring_sqe& watch_entry = next_entry();
+    ::io_uring_prep_cancel64(&watch_entry, kWatchTag, 0);
+    watch_entry.user_data = kCancelTag;
+  }
   std::array<RawCompletion, 64> dropped{};
   for (;;) {
     collect(dropped);
-    if (in_flight_ == 0 && !wake_armed_) return;
+    if (in_flight_ == 0 && !wake_armed_ && !watch_armed_) return;
     enter(std::nullopt);
   }
 }
@@ -204,6 +220,23 @@ void RingBackend::arm_wake() {
   ::io_uring_prep_read(&entry, wake_descriptor_, &wake_count_, sizeof wake_count_, 0);
   entry.user_data = kWakeTag;
   wake_armed_ = true;
+}
+
+/// One look, which takes as long as the descriptor is not readable. Each wait() begins the next
+/// one: were it begun as soon as one has ended, it would end at once, before the owner could
+/// attend.
+void RingBackend::arm_watch() {
+  io_uring_sqe& entry = next_entry();
+  ::io_uring_prep_poll_add(&entry, watched_, POLLIN);
+  entry.user_data = kWatchTag;
+  watch_armed_ = true;
+}
+
+Status RingBackend::watch(int descriptor) {
+  FOREBAY_ASSERT(watched_ < 0);
+  if (Status good = check_watchable(descriptor); !good) return good;
+  watched_ = descriptor;
+  return {};
 }
 
 std::size_t RingBackend::submit(std::span<const Operation> operations) {
@@ -278,10 +311,12 @@ void RingBackend::flush() {
 }
 
 std::size_t RingBackend::wait(std::span<RawCompletion> completions, Deadline deadline) {
+  // Goes to the kernel with the operations that are submitted next, or when this sleeps.
+  if (watched_ >= 0 && !watch_armed_) arm_watch();
   bool last_look = false;
   for (;;) {
     const std::size_t count = collect(completions);
-    if (count > 0 || woken_ || last_look) {
+    if (count > 0 || woken_ || watch_fired_ || last_look) {
       woken_ = false;
       return count;
     }
@@ -296,22 +331,31 @@ std::size_t RingBackend::collect(std::span<RawCompletion> completions) {
   unsigned seen = 0;
   unsigned head = 0;
   io_uring_cqe* entry = nullptr;
-  bool wake_again = false;
   io_uring_for_each_cqe(&ring_.get(), head, entry) {
     if (entry->user_data < kOperationTagLimit) {
       if (count == completions.size()) break;
       completions[count++] = {entry->user_data, entry->res};
-    } else if (entry->user_data == kWakeTag) {
-      wake_armed_ = false;
-      woken_ = true;
-      wake_again = !closing_;
+    } else {
+      take_own(*entry);
     }
     ++seen;
   }
   ::io_uring_cq_advance(&ring_.get(), seen);
   in_flight_ -= count;
-  if (wake_again) arm_wake();  // handed over by the next submit or wait
+  if (!wake_armed_ && !closing_) arm_wake();  // handed over by the next submit or wait
   return count;
+}
+
+/// A completion that is not an operation's.
+void RingBackend::take_own(const io_uring_cqe& entry) {
+  if (entry.user_data == kWakeTag) {
+    wake_armed_ = false;
+    woken_ = true;
+  } else if (entry.user_data == kWatchTag) {
+    FOREBAY_ASSERT(entry.res != -EBADF);  // closed while it was watched
+    watch_armed_ = false;
+    watch_fired_ = true;  // also where the look failed (no memory): the owner looks itself
+  }
 }
 
 /// The one place where the issuer sleeps: submits what is prepared, and returns with at least one

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bell is an eventfd, and one ppoll() waits for it and for the watched descriptor. The counter
+// is drained by the sleeper; a ring that comes late ends one sleep too many, which loops.
+#include "storage/issuer_bell.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/assert.hpp"
+
+namespace forebay::storage {
+
+IssuerBell::~IssuerBell() {
+  if (bell_ >= 0) ::close(bell_);
+}
+
+Status IssuerBell::open() {
+  FOREBAY_ASSERT(bell_ < 0);
+  bell_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (bell_ >= 0) return {};
+  return tl::unexpected<Error>(system_error({.operation = "create an event descriptor"}, errno));
+}
+
+Status IssuerBell::watch(int descriptor) {
+  FOREBAY_ASSERT(watched_ < 0);
+  if (Status good = check_watchable(descriptor); !good) return good;
+  watched_ = descriptor;
+  return {};
+}
+
+void IssuerBell::ring() noexcept {
+  if (!asleep_.exchange(false)) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(bell_, &one, sizeof one);
+}
+
+/// One sleep, for at least one reason or for none; true if the deadline has passed.
+bool IssuerBell::sleep(Deadline deadline) noexcept {
+  timespec limit{};
+  if (deadline) {
+    const auto left = *deadline - SteadyClock::shared().now();
+    if (left.count() > 0) {
+      const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+      limit = {.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+    } else if (watched_ < 0) {
+      return true;
+    }
+  }
+  std::array<pollfd, 2> entries{pollfd{bell_, POLLIN, 0}, pollfd{watched_, POLLIN, 0}};
+  const nfds_t count = watched_ < 0 ? 1 : 2;
+  const int ready = ::ppoll(entries.data(), count, deadline ? &limit : nullptr, nullptr);
+  if (ready > 0) {
+    FOREBAY_ASSERT((entries[1].revents & POLLNVAL) == 0);  // closed while it was watched
+    fired_ = fired_ || entries[1].revents != 0;
+    std::uint64_t rings = 0;
+    if (entries[0].revents != 0) {
+      [[maybe_unused]] const auto drained = ::read(bell_, &rings, sizeof rings);
+    }
+  }
+  return deadline && SteadyClock::shared().now() >= *deadline;
+}
+
+Status check_watchable(int descriptor) {
+  pollfd entry{descriptor, POLLIN, 0};
+  const int ready = descriptor < 0 ? -1 : ::poll(&entry, 1, 0);
+  if (ready >= 0 && (entry.revents & POLLNVAL) == 0) return {};
+  return tl::unexpected<Error>(
+      system_error({.operation = "watch descriptor " + std::to_string(descriptor)}, EBADF));
+}
+
+}  // namespace forebay::storage

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the issuer of a backend without a ring sleeps: until somebody rings, a watched descriptor
+// is readable or the deadline has passed. It takes the place of a condition variable, which cannot
+// wait for a descriptor.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace forebay::storage {
+
+/// What the issuer waits for is guarded by a mutex of the backend, as with a condition variable.
+/// All but ring() belongs to the issuer.
+class IssuerBell {
+ public:
+  IssuerBell() = default;
+  ~IssuerBell();
+  IssuerBell(const IssuerBell&) = delete;
+  IssuerBell& operator=(const IssuerBell&) = delete;
+
+  /// Must succeed before anything else is called. Fails with kLimit if there are no descriptors.
+  Status open();
+
+  /// See Backend::watch() and Backend::take_watched().
+  Status watch(int descriptor);
+  bool take_watched() noexcept { return std::exchange(fired_, false); }
+
+  /// Ends the sleep of an issuer that sleeps. After a change of what it waits for, which was made
+  /// under the mutex. Any thread; costs a system call only if it does sleep.
+  void ring() noexcept;
+
+  /// Sleeps until `is_due()`, called under `lock`, is true, the watched descriptor is readable or
+  /// the deadline has passed. Looks at the watched descriptor in every case.
+  template <class Due>
+  void wait(std::unique_lock<std::mutex>& lock, Deadline deadline, Due is_due) {
+    bool ends = is_due();
+    if (ends && watched_ < 0) return;
+    do {
+      asleep_.store(!ends);
+      lock.unlock();
+      const bool late = sleep(ends ? Deadline{kDoNotBlock} : deadline);
+      lock.lock();
+      asleep_.store(false);
+      ends = ends || late || fired_ || is_due();
+    } while (!ends);
+  }
+
+ private:
+  bool sleep(Deadline deadline) noexcept;
+
+  int bell_ = -1;
+  int watched_ = -1;
+  bool fired_ = false;  ///< seen readable, not told yet
+  std::atomic<bool> asleep_{false};
+};
+
+/// Success if `descriptor` is open and can be waited for. What Backend::watch() refuses.
+Status check_watchable(int descriptor);
+
+}  // namespace forebay::storage
