@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Caller and answerer exchange three greetings: hello, welcome, confirm. The third makes both sides
+// agree on which of several tries it was: an answerer counts a call only once the caller, which may
+// have given up and called elsewhere, has said that it counts it too.
+#include "comm/meeting.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <poll.h>
+
+#include "base/assert.hpp"
+#include "base/clock.hpp"
+
+namespace forebay::comm {
+
+namespace {
+
+constexpr std::uint64_t kMagic = 0x79616265726f66;  // "forebay", and the byte order
+constexpr std::uint32_t kVersion = 1;
+
+/// A try takes no longer than this share of all the time there is, so that a second round is sure.
+constexpr int kTriesMin = 3;
+constexpr std::chrono::milliseconds kTryMin{50};
+constexpr std::chrono::milliseconds kTryMax{3'000};
+constexpr std::chrono::milliseconds kPauseBetweenRounds{20};
+constexpr std::size_t kStrangersMax = 64;  ///< calls that have not said who they are
+
+enum class Step : std::uint32_t { kHello, kWelcome, kConfirm };
+
+/// Sent as it is: a machine of the other byte order is refused by the magic.
+struct Greeting {
+  std::uint64_t magic = kMagic;
+  std::uint32_t version = kVersion;
+  Step step = Step::kHello;
+  std::array<std::byte, 16> token = {};
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+
+  bool operator==(const Greeting&) const = default;
+};
+static_assert(sizeof(Greeting) == 40);
+
+/// A call under way, made or answered by this rank.
+struct Call {
+  Socket socket;
+  TimePoint ends;                   ///< given up then
+  std::optional<std::size_t> peer;  ///< index; of an answered call unknown before its hello
+  bool is_ours = false;             ///< made by this rank
+  bool is_connected = false;
+  Greeting heard = {};
+  std::size_t heard_bytes = 0;
+};
+
+/// What is known of a peer while it is not reached.
+struct Progress {
+  Socket socket;  ///< set once it is reached
+  std::size_t next_address = 0;
+  TimePoint next_call;
+  bool is_called = false;  ///< a call of ours is under way
+  std::string trouble = {};
+};
+
+enum class Outcome : std::uint8_t { kGoesOn, kReached, kOver };
+
+class MeetingRoom {
+ public:
+  MeetingRoom(const Meeting& meeting, const std::vector<Listener>& listeners)
+      : meeting_(meeting), listeners_(listeners), progress_(meeting.peers.size()) {}
+
+  Result<std::vector<Socket>> run();
+
+ private:
+  bool calls(std::size_t peer) const { return meeting_.peers[peer].rank < meeting_.me; }
+  void make_calls(TimePoint now);
+  void begin_call_to(std::size_t peer, TimePoint now);
+  void wait(TimePoint now);
+  void attend();
+  void answer(const Listener& listener);
+  Outcome advance(Call& call);
+  Outcome hear(Call& call);
+  Outcome understand(Call& call);
+  bool say(Call& call, Step step);
+  Greeting greeting(Step step, Rank from, Rank to) const;
+  void end_call(Call& call, const std::string& trouble);
+  void drop_late_calls(TimePoint now);
+  Error not_reached() const;
+
+  const Meeting& meeting_;
+  const std::vector<Listener>& listeners_;
+  std::vector<Progress> progress_;
+  std::size_t reached_ = 0;
+  std::list<Call> calls_;
+  std::vector<pollfd> entries_;  ///< of the listeners, then of the calls
+  TimePoint ends_;
+};
+
+Result<std::vector<Socket>> MeetingRoom::run() {
+  ends_ = SteadyClock::shared().now() + meeting_.limit_ms;
+  while (reached_ < progress_.size()) {
+    const TimePoint now = SteadyClock::shared().now();
+    if (now >= ends_) return tl::unexpected<Error>(not_reached());
+    drop_late_calls(now);
+    make_calls(now);
+    wait(now);
+    attend();
+  }
+  std::vector<Socket> sockets;
+  for (Progress& peer : progress_)
+    sockets.push_back(std::move(peer.socket));
+  return sockets;
+}
+
+void MeetingRoom::make_calls(TimePoint now) {
+  for (std::size_t peer = 0; peer < progress_.size(); ++peer) {
+    const Progress& progress = progress_[peer];
+    const bool is_due = !progress.socket && !progress.is_called && progress.next_call <= now;
+    if (calls(peer) && is_due) begin_call_to(peer, now);
+  }
+}
+
+void MeetingRoom::begin_call_to(std::size_t peer, TimePoint now) {
+  Progress& progress = progress_[peer];
+  const std::vector<Address>& addresses = meeting_.peers[peer].addresses;
+  FOREBAY_ASSERT(!addresses.empty());
+  const Address& address = addresses[progress.next_address];
+  progress.next_address = (progress.next_address + 1) % addresses.size();
+  progress.next_call = progress.next_address == 0 ? now + kPauseBetweenRounds : now;
+  Result<Socket> socket = begin_call(address, meeting_.socket);
+  if (!socket) {
+    progress.trouble = socket.error().message();
+    return;
+  }
+  progress.trouble = "no answer from " + text_of(address);
+  const auto tries = kTriesMin * static_cast<int>(addresses.size());
+  const auto limit = std::clamp(meeting_.limit_ms / tries, kTryMin, kTryMax);
+  progress.is_called = true;
+  calls_.push_back({.socket = std::move(*socket), .ends = now + limit, .peer = peer});
+  calls_.back().is_ours = true;
+}
+
+/// Sleeps until somebody calls, answers or speaks, or until the next thing is due.
+void MeetingRoom::wait(TimePoint now) {
+  TimePoint until = ends_;
+  entries_.clear();
+  for (const Listener& listener : listeners_)
+    entries_.push_back({listener.socket.descriptor(), POLLIN, 0});
+  for (const Call& call : calls_) {
+    const bool is_calling = call.is_ours && !call.is_connected;
+    const short events = is_calling ? POLLOUT : POLLIN;
+    entries_.push_back({call.socket.descriptor(), events, 0});
+    until = std::min(until, call.ends);
+  }
+  for (std::size_t peer = 0; peer < progress_.size(); ++peer) {
+    const Progress& progress = progress_[peer];
+    const bool waits = calls(peer) && !progress.socket && !progress.is_called;
+    if (waits) until = std::min(until, progress.next_call);
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
+  const auto left_ms = static_cast<int>(std::max<std::int64_t>(0, left.count()));
+  ::poll(entries_.data(), entries_.size(), left_ms);
+}
+
+void MeetingRoom::attend() {
+  auto entry = entries_.begin() + static_cast<std::ptrdiff_t>(listeners_.size());
+  for (auto call = calls_.begin(); call != calls_.end(); ++entry) {
+    const Outcome outcome = entry->revents == 0 ? Outcome::kGoesOn : advance(*call);
+    if (outcome == Outcome::kReached) {
+      Progress& peer = progress_[*call->peer];
+      peer.socket = std::move(call->socket);
+      ++reached_;
+    }
+    call = outcome == Outcome::kGoesOn ? std::next(call) : calls_.erase(call);
+  }
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    if (entries_[i].revents != 0) answer(listeners_[i]);
+  }
+}
+
+void MeetingRoom::answer(const Listener& listener) {
+  Socket socket = accept_call(listener, meeting_.socket);
+  if (!socket) return;
+  const auto is_stranger = [](const Call& call) { return !call.peer; };
+  if (static_cast<std::size_t>(std::ranges::count_if(calls_, is_stranger)) >= kStrangersMax) {
+    calls_.erase(std::ranges::find_if(calls_, is_stranger));  // the oldest
+  }
+  // Longer than the caller's own limit: it is the caller who gives up.
+  const TimePoint ends = SteadyClock::shared().now() + 2 * kTryMax;
+  calls_.push_back({.socket = std::move(socket), .ends = ends, .is_connected = true});
+}
+
+Outcome MeetingRoom::advance(Call& call) {
+  if (call.is_connected) return hear(call);
+  if (const int error_number = call_outcome(call.socket); error_number != 0) {
+    const Error error = system_error({.operation = "connect"}, error_number);
+    end_call(call, progress_[*call.peer].trouble + ": " + error.message());
+    return Outcome::kOver;
+  }
+  call.is_connected = true;
+  if (say(call, Step::kHello)) return Outcome::kGoesOn;
+  end_call(call, progress_[*call.peer].trouble + ": it hung up");
+  return Outcome::kOver;
+}
+
+/// Never takes more than the greeting: what follows the last one is the owner's.
+Outcome MeetingRoom::hear(Call& call) {
+  const auto rest = std::as_writable_bytes(std::span(&call.heard, 1)).subspan(call.heard_bytes);
+  const ssize_t got = ::recv(call.socket.descriptor(), rest.data(), rest.size(), 0);
+  const bool is_early = got < 0 && (errno == EAGAIN || errno == EINTR);
+  if (is_early) return Outcome::kGoesOn;
+  if (got <= 0) {
+    end_call(call, "the other side hung up");
+    return Outcome::kOver;
+  }
+  call.heard_bytes += static_cast<std::size_t>(got);
+  if (call.heard_bytes < sizeof call.heard) return Outcome::kGoesOn;
+  call.heard_bytes = 0;
+  const Outcome outcome = understand(call);
+  if (outcome == Outcome::kOver) end_call(call, "a stranger answered");
+  return outcome;
+}
+
+Outcome MeetingRoom::understand(Call& call) {
+  if (call.is_ours) {
+    const Rank peer = meeting_.peers[*call.peer].rank;
+    if (call.heard != greeting(Step::kWelcome, peer, meeting_.me)) return Outcome::kOver;
+    return say(call, Step::kConfirm) ? Outcome::kReached : Outcome::kOver;
+  }
+  const Rank from{call.heard.from};
+  if (call.peer) {
+    const bool is_right = call.heard == greeting(Step::kConfirm, from, meeting_.me) &&
+                          from == meeting_.peers[*call.peer].rank;
+    return is_right && !progress_[*call.peer].socket ? Outcome::kReached : Outcome::kOver;
+  }
+  if (call.heard != greeting(Step::kHello, from, meeting_.me)) return Outcome::kOver;
+  const auto found = std::ranges::find(meeting_.peers, from, &MeetingPeer::rank);
+  if (found == meeting_.peers.end() || from < meeting_.me) return Outcome::kOver;
+  call.peer = static_cast<std::size_t>(found - meeting_.peers.begin());
+  return say(call, Step::kWelcome) ? Outcome::kGoesOn : Outcome::kOver;
+}
+
+Greeting MeetingRoom::greeting(Step step, Rank from, Rank to) const {
+  const auto& token = step == Step::kWelcome ? meeting_.token.answerer : meeting_.token.caller;
+  return {.step = step, .token = token, .from = from.number, .to = to.number};
+}
+
+/// A fresh socket takes a greeting in one piece, or is of no use.
+bool MeetingRoom::say(Call& call, Step step) {
+  const Greeting words = greeting(step, meeting_.me, meeting_.peers[*call.peer].rank);
+  const ssize_t said = ::send(call.socket.descriptor(), &words, sizeof words, MSG_NOSIGNAL);
+  return said == static_cast<ssize_t>(sizeof words);
+}
+
+/// The caller tries the next address.
+void MeetingRoom::end_call(Call& call, const std::string& trouble) {
+  if (!call.is_ours) return;
+  Progress& peer = progress_[*call.peer];
+  peer.is_called = false;
+  peer.trouble = trouble;
+}
+
+void MeetingRoom::drop_late_calls(TimePoint now) {
+  for (Call& call : calls_) {
+    if (call.ends <= now && call.is_ours) end_call(call, progress_[*call.peer].trouble);
+  }
+  calls_.remove_if([now](const Call& call) { return call.ends <= now; });
+}
+
+Error MeetingRoom::not_reached() const {
+  const auto missing = std::ranges::find_if(progress_, [](const Progress& p) { return !p.socket; });
+  const auto peer = static_cast<std::size_t>(missing - progress_.begin());
+  const std::string name = "rank " + std::to_string(meeting_.peers[peer].rank.number);
+  const std::string cause =
+      calls(peer) ? "cannot reach " + name + ": " + missing->trouble : name + " did not call";
+  return system_error({.operation = "connect the agents of all nodes", .cause = cause}, ETIMEDOUT);
+}
+
+}  // namespace
+
+Result<std::vector<Socket>> meet(const Meeting& meeting, const std::vector<Listener>& listeners) {
+  return MeetingRoom(meeting, listeners).run();
+}
+
+}  // namespace forebay::comm

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// All sockets are non-blocking, closed on exec, send small messages at once and notice a host that
+// fell silent, whether bytes are under way (TCP_USER_TIMEOUT) or not (keep-alive).
+#include "comm/socket.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include "base/checked_cast.hpp"
+
+namespace forebay::comm {
+
+namespace {
+
+constexpr int kBacklog = 1024;        ///< callers that wait; the system may allow fewer
+constexpr int kKeepAliveProbes = 3;   ///< unanswered ones, after which the host is gone
+constexpr std::size_t kTextMax = 64;  ///< longer than any address
+
+using Interfaces = std::unique_ptr<ifaddrs, void (*)(ifaddrs*)>;
+
+bool is_v6(const Address& address) noexcept { return address.bytes.ss_family == AF_INET6; }
+
+sockaddr_in v4_of(const Address& address) noexcept {
+  sockaddr_in v4{};
+  std::memcpy(&v4, &address.bytes, sizeof v4);
+  return v4;
+}
+
+sockaddr_in6 v6_of(const Address& address) noexcept {
+  sockaddr_in6 v6{};
+  std::memcpy(&v6, &address.bytes, sizeof v6);
+  return v6;
+}
+
+bool is_loopback(const Address& address) noexcept {
+  constexpr std::uint32_t kLoopbackNetwork = 127;
+  if (!is_v6(address)) return ntohl(v4_of(address).sin_addr.s_addr) >> 24U == kLoopbackNetwork;
+  const in6_addr host = v6_of(address).sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&host) != 0;
+}
+
+bool is_link_local(const Address& address) noexcept {
+  if (!is_v6(address)) return false;
+  const in6_addr host = v6_of(address).sin6_addr;
+  return IN6_IS_ADDR_LINKLOCAL(&host) != 0;
+}
+
+/// Without the port.
+std::string host_text(const Address& address) {
+  std::array<char, kTextMax> text{};
+  if (is_v6(address)) {
+    const in6_addr host = v6_of(address).sin6_addr;
+    ::inet_ntop(AF_INET6, &host, text.data(), text.size());
+  } else {
+    const in_addr host = v4_of(address).sin_addr;
+    ::inet_ntop(AF_INET, &host, text.data(), text.size());
+  }
+  return text.data();
+}
+
+/// The address of an interface, if it is one that others can use.
+Address usable_address(const ifaddrs& interface) noexcept {
+  if (interface.ifa_addr == nullptr || (interface.ifa_flags & IFF_UP) == 0) return {};
+  Address address;
+  if (interface.ifa_addr->sa_family == AF_INET) address.length = sizeof(sockaddr_in);
+  if (interface.ifa_addr->sa_family == AF_INET6) address.length = sizeof(sockaddr_in6);
+  std::memcpy(&address.bytes, interface.ifa_addr, address.length);
+  if (address.length > 0 && is_link_local(address)) return {};
+  return address;
+}
+
+void set_option(const Socket& socket, int level, int name, int value) noexcept {
+  // A kernel that does not know an option works without it: all of these are for the better.
+  std::ignore = ::setsockopt(socket.descriptor(), level, name, &value, sizeof value);
+}
+
+void set_options(const Socket& socket, const SocketOptions& options) noexcept {
+  const auto silence_ms = static_cast<int>(options.silence_ms_max.count());
+  const int probe_s = std::max(1, silence_ms / 1000 / (kKeepAliveProbes + 1));
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, silence_ms);
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, probe_s);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, probe_s);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
+  if (options.buffer_bytes == 0) return;
+  const auto buffer_bytes = checked_cast<int>(options.buffer_bytes);
+  set_option(socket, SOL_SOCKET, SO_SNDBUF, buffer_bytes);
+  set_option(socket, SOL_SOCKET, SO_RCVBUF, buffer_bytes);
+}
+
+Result<Socket> make_socket(const Address& address, const SocketOptions& options) {
+  Socket socket(::socket(address.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) {
+    return tl::unexpected<Error>(system_error({.operation = "make a socket"}, errno));
+  }
+  if (is_v6(address)) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+  set_options(socket, options);
+  return socket;
+}
+
+tl::unexpected<Error> failed(const char* operation, const Address& address, int error_number) {
+  return tl::unexpected<Error>(
+      system_error({.operation = std::string(operation) + " " + text_of(address)}, error_number));
+}
+
+}  // namespace
+
+Socket::~Socket() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::string text_of(const Address& address) {
+  if (is_v6(address)) {
+    return "[" + host_text(address) + "]:" + std::to_string(ntohs(v6_of(address).sin6_port));
+  }
+  return host_text(address) + ":" + std::to_string(ntohs(v4_of(address).sin_port));
+}
+
+Result<std::vector<Address>> local_addresses(const std::string& network) {
+  ifaddrs* raw = nullptr;
+  if (::getifaddrs(&raw) != 0) {
+    return tl::unexpected<Error>(system_error({.operation = "list network interfaces"}, errno));
+  }
+  const Interfaces interfaces(raw, ::freeifaddrs);
+  std::vector<Address> found;
+  std::vector<Address> loopback;
+  std::string all;
+  for (const ifaddrs* one = raw; one != nullptr; one = one->ifa_next) {
+    const Address address = usable_address(*one);
+    if (address.length == 0) continue;
+    const std::string host = host_text(address);
+    all += (all.empty() ? "" : ", ") + std::string(one->ifa_name) + " (" + host + ")";
+    const bool is_wanted = network.empty() || network == one->ifa_name || network == host;
+    if (is_wanted) (is_loopback(address) ? loopback : found).push_back(address);
+  }
+  found.insert(found.end(), loopback.begin(), loopback.end());
+  if (!found.empty()) return found;
+  const std::string wanted = network.empty() ? "a network" : "network " + network;
+  return failure({.kind = ErrorClass::kNotFound,
+                  .operation = "find " + wanted,
+                  .cause = all.empty() ? "no interface is up" : "there are " + all});
+}
+
+Result<Listener> listen_at(const Address& address, const SocketOptions& options) {
+  Result<Socket> socket = make_socket(address, options);
+  if (!socket) return tl::unexpected<Error>(socket.error());
+  Listener listener{std::move(*socket), address};
+  const int descriptor = listener.socket.descriptor();
+  if (::bind(descriptor, address.get(), address.length) != 0 ||
+      ::listen(descriptor, kBacklog) != 0) {
+    return failed("listen at", address, errno);
+  }
+  socklen_t length = sizeof listener.address.bytes;
+  if (::getsockname(descriptor, listener.address.get(), &length) != 0) {
+    return failed("listen at", address, errno);
+  }
+  return listener;
+}
+
+Socket accept_call(const Listener& listener, const SocketOptions& options) {
+  Socket socket(
+      ::accept4(listener.socket.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (socket) set_options(socket, options);
+  return socket;
+}
+
+Result<Socket> begin_call(const Address& address, const SocketOptions& options) {
+  Result<Socket> socket = make_socket(address, options);
+  if (!socket) return socket;
+  if (::connect(socket->descriptor(), address.get(), address.length) == 0) return socket;
+  if (errno == EINPROGRESS || errno == EINTR) return socket;
+  return failed("connect to", address, errno);
+}
+
+int call_outcome(const Socket& socket) noexcept {
+  int outcome = 0;
+  socklen_t length = sizeof outcome;
+  if (::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &outcome, &length) != 0) return errno;
+  return outcome;
+}
+
+}  // namespace forebay::comm
