@@ -114,3 +114,66 @@ function(forebay_mpi_run program name)
                  ENVIRONMENT "${forebay_mpi_environment}")
   endforeach()
 endfunction()
+
+# forebay_hosts_test(<name> SOURCES <files> [RANKS_PER_HOST <counts>] [RATE_MBYTE <limit>]
+#                    [LIBRARIES <targets>] [LIMIT_S <seconds>])
+#
+# Makes the program test_<name> and runs it as forebay_hosts_run() says. Nothing is made where
+# FOREBAY_TESTS is off.
+function(forebay_hosts_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "RATE_MBYTE;LIMIT_S" "SOURCES;RANKS_PER_HOST;LIBRARIES")
+  forebay_reject_unparsed(forebay_hosts_test "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT FOREBAY_TESTS)
+    return()
+  endif()
+  forebay_mpi_program(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
+  set(run)
+  foreach(setting RANKS_PER_HOST RATE_MBYTE LIMIT_S)
+    if(arg_${setting})
+      list(APPEND run ${setting} ${arg_${setting}})
+    endif()
+  endforeach()
+  forebay_hosts_run(${name} ${name} ${run})
+endfunction()
+
+# forebay_hosts_run(<program> <name> [RANKS_PER_HOST <counts>] [RATE_MBYTE <limit>]
+#                   [LIMIT_S <seconds>] [ARGUMENTS <words>])
+#
+# For each count, the test <name>.hosts_2x<count> with the labels mpi, hosts and <name>:
+# test_<program> on two hosts with so many ranks each (tests/hosts/two_hosts.py). RATE_MBYTE limits
+# what the link between them carries, in 10^6 bytes a second. Alone on the machine, as both are
+# there for what takes time. Skipped, with the reason, where there can be no hosts.
+function(forebay_hosts_run program name)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "RATE_MBYTE;LIMIT_S" "RANKS_PER_HOST;ARGUMENTS")
+  forebay_reject_unparsed(forebay_hosts_run "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT FOREBAY_TESTS)
+    return()
+  endif()
+  if(NOT arg_RANKS_PER_HOST)
+    set(arg_RANKS_PER_HOST 1)
+  endif()
+  if(NOT arg_LIMIT_S)
+    set(arg_LIMIT_S 120)
+  endif()
+  set(rate)
+  if(arg_RATE_MBYTE)
+    set(rate --rate-mbyte ${arg_RATE_MBYTE})
+  endif()
+  math(EXPR ctest_limit_s "${arg_LIMIT_S} + 30")
+  foreach(count IN LISTS arg_RANKS_PER_HOST)
+    math(EXPR ranks "2 * ${count}")
+    add_test(
+      NAME ${name}.hosts_2x${count}
+      COMMAND timeout -k 10 ${arg_LIMIT_S} "${PROJECT_SOURCE_DIR}/tests/hosts/two_hosts.py"
+              --library "${FOREBAY_MPI_LIBRARY}" --ranks-per-host ${count} ${rate}
+              -- ${FOREBAY_MPI_LAUNCHER} : $<TARGET_FILE:test_${program}> --ranks=${ranks}
+              "--library=${FOREBAY_MPI_LIBRARY}" ${arg_ARGUMENTS})
+    set_tests_properties(
+      ${name}.hosts_2x${count}
+      PROPERTIES LABELS "mpi;hosts;${name}"
+                 TIMEOUT ${ctest_limit_s}
+                 RUN_SERIAL TRUE
+                 SKIP_RETURN_CODE 77
+                 ENVIRONMENT "${forebay_mpi_environment}")
+  endforeach()
+endfunction()

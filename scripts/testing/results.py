@@ -16,6 +16,8 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 # GoogleTest prints the reason of GTEST_SKIP() between these two lines.
 GTEST_SKIP_REASON = re.compile(r": Skipped\n(.*?)\n*\[  SKIPPED \]", re.DOTALL)
+# A script that ends with 77 prints it in a line of its own.
+SCRIPT_SKIP_REASON = re.compile(r"^skipped: (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ def _failure_text(element: ElementTree.Element, failure: ElementTree.Element) ->
 
 
 def _skip_reason(element: ElementTree.Element, skipped: ElementTree.Element | None) -> str:
-    if match := GTEST_SKIP_REASON.search(element.findtext("system-out", "")):
+    output = element.findtext("system-out", "")
+    if match := GTEST_SKIP_REASON.search(output) or SCRIPT_SKIP_REASON.search(output):
         return " ".join(match.group(1).split())
     if skipped is None:
         return "disabled"

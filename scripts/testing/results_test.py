@@ -13,7 +13,7 @@ from testing.results import (
 )
 
 CTEST = """<?xml version="1.0" encoding="UTF-8"?>
-<testsuite name="Linux-c++" tests="4" failures="1" disabled="1" skipped="1">
+<testsuite name="Linux-c++" tests="5" failures="1" disabled="1" skipped="2">
   <testcase name="base.F.good" classname="base.F.good" time="0.1" status="run">
     <system-out>[  PASSED  ] 1 test.</system-out>
   </testcase>
@@ -29,6 +29,11 @@ no ring
 in this kernel
 
 [  SKIPPED ] F.absent (0 ms)</system-out>
+  </testcase>
+  <testcase name="hosts" classname="hosts" time="0.1" status="notrun">
+    <skipped message="SKIP_RETURN_CODE=77"/>
+    <system-out>skipped: no two hosts here: it takes root
+</system-out>
   </testcase>
   <testcase name="base.F.off" classname="base.F.off" time="0" status="disabled"/>
 </testsuite>
@@ -54,10 +59,11 @@ def read(tmp_path, text):
 
 
 def test_ctest_outcomes_and_the_reason_of_a_skip(tmp_path):
-    good, bad, absent, off = read(tmp_path, CTEST)
+    good, bad, absent, hosts, off = read(tmp_path, CTEST)
     assert good == Case("stage", "base.F.good", PASSED)
     assert (bad.outcome, bad.detail) == (FAILED, "f_test.cpp:7: Failure: 1 is not 2")
     assert (absent.outcome, absent.detail) == (SKIPPED, "no ring in this kernel")
+    assert (hosts.outcome, hosts.detail) == (SKIPPED, "no two hosts here: it takes root")
     assert (off.outcome, off.detail) == (SKIPPED, "disabled")
 
 
@@ -70,7 +76,7 @@ def test_pytest_outcomes_and_the_reason_of_a_skip(tmp_path):
 
 def test_counts_are_added_over_runners(tmp_path):
     cases = read(tmp_path, CTEST) + read(tmp_path, PYTEST)
-    assert closing_line(cases) == "2 passed, 3 failed, 3 skipped"
+    assert closing_line(cases) == "2 passed, 3 failed, 4 skipped"
 
 
 def test_a_skip_that_is_not_listed_becomes_a_failure(tmp_path):

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs an MPI program on two hosts that are network namespaces of this one.
+
+Usage: two_hosts.py --library MPICH [--rate-mbyte 100] -- LAUNCHER... : PROGRAM...
+
+The hosts have names, addresses, shared memory and IPC of their own and one link between them, which
+can be limited; they share processors, files and users. Nothing is left behind: a host lasts as long
+as a process that reads from a pipe of this one, so it goes even if this is killed. The exit code is
+that of the launcher; 77, with the reason, where there can be no hosts (it takes root and iproute2).
+"""
+
+import argparse
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+SKIPPED = 77
+INTERFACE = "link0"
+NETWORK = "10.213.0"
+MTU_BYTES = 9000
+BURST_BYTES = 256 * 1024
+LINK_PATIENCE_S = 10
+END_PATIENCE_S = 5
+PR_SET_CHILD_SUBREAPER = 36
+REACH_HOST = Path(__file__).resolve().parent / "reach_host.sh"
+
+# Runs inside a new host, until its standard input ends.
+HOST = """
+set -e
+hostname "$1"
+mount -t tmpfs -o size=1g tmpfs /dev/shm
+mount -t sysfs sysfs /sys
+ip link set lo up
+echo up
+exec cat > /dev/null
+"""
+
+
+class NoHostsError(Exception):
+    """Why this machine or user cannot have two hosts."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A set of namespaces and the process that holds them."""
+
+    name: str
+    address: str
+    holder: subprocess.Popen
+
+    def enter(self, *command: str) -> list[str]:
+        """The command line that runs `command` on this host, in the current folder."""
+        namespaces = ["--net", "--uts", "--ipc", "--mount", f"--wdns={os.getcwd()}"]
+        return ["nsenter", "--target", str(self.holder.pid), *namespaces, "--", *command]
+
+
+def must(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise NoHostsError(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+def make_host(number: int) -> Host:
+    name = f"forebay-host-{number}"
+    # Without --fork: the process that we know is the one that is in the namespaces.
+    command = ["unshare", "--net", "--uts", "--ipc", "--mount", "sh", "-c", HOST, "sh", name]
+    holder = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    if holder.stdout.readline() != "up\n":
+        raise NoHostsError(f"no namespaces here: {holder.communicate()[1].strip()}")
+    return Host(name, f"{NETWORK}.{number}", holder)
+
+
+def connect(hosts: list[Host], rate_mbyte: int | None) -> None:
+    ends = [["netns", str(host.holder.pid)] for host in hosts]
+    names = ["name", INTERFACE]
+    must("ip", "link", "add", *names, *ends[0], "type", "veth", "peer", *names, *ends[1])
+    for host in hosts:
+        must(*host.enter("ip", "address", "add", f"{host.address}/24", "dev", INTERFACE))
+        must(*host.enter("ip", "link", "set", INTERFACE, "mtu", str(MTU_BYTES), "up"))
+        if rate_mbyte:
+            limit = ["rate", f"{8 * rate_mbyte}mbit", "burst", str(BURST_BYTES), "latency", "50ms"]
+            must(*host.enter("tc", "qdisc", "add", "dev", INTERFACE, "root", "tbf", *limit))
+
+    for host in hosts:
+        wait_for_link(host)
+
+
+def wait_for_link(host: Host) -> None:
+    """The kernel tells of a new link some time after it is there; MPIs look for what is told."""
+    deadline = time.monotonic() + LINK_PATIENCE_S
+    state = host.enter("cat", f"/sys/class/net/{INTERFACE}/operstate")
+    while subprocess.run(state, capture_output=True, text=True, check=False).stdout != "up\n":
+        if time.monotonic() > deadline:
+            raise NoHostsError(f"{INTERFACE} of {host.name} does not come up")
+        time.sleep(0.02)
+
+
+def mpich_options(hosts: list[Host], ranks_per_host: int) -> tuple[list[str], dict[str, str]]:
+    options = ["-launcher", "ssh", "-launcher-exec", str(REACH_HOST), "-iface", INTERFACE]
+    options += ["-hosts", ",".join(host.address for host in hosts), "-ppn", str(ranks_per_host)]
+    # Left alone, UCX sees one kernel and goes round the network.
+    return options, {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": INTERFACE}
+
+
+def open_mpi_options(hosts: list[Host], ranks_per_host: int) -> tuple[list[str], dict[str, str]]:
+    slots = ",".join(f"{host.address}:{ranks_per_host}" for host in hosts)
+    options = ["--host", slots, "--map-by", f"ppr:{ranks_per_host}:node"]
+    settings = {
+        "plm_rsh_agent": str(REACH_HOST),
+        "plm_rsh_no_tree_spawn": "1",
+        "oob_tcp_if_include": INTERFACE,
+        "pml": "ob1",
+        "btl": "tcp,vader,self",
+        "btl_tcp_if_include": INTERFACE,
+    }
+    for name, value in settings.items():
+        options += ["--mca", name, value]
+    return options, {}
+
+
+def launch(arguments: argparse.Namespace, hosts: list[Host]) -> subprocess.Popen:
+    split = arguments.command.index(":")
+    launcher, program = arguments.command[:split], arguments.command[split + 1 :]
+    options_of = open_mpi_options if arguments.library == "Open MPI" else mpich_options
+    options, environment = options_of(hosts, arguments.ranks_per_host)
+    environment["FOREBAY_HOSTS"] = " ".join(f"{one.address}={one.holder.pid}" for one in hosts)
+    environment["FOREBAY_HOSTS_RATE_MBYTE"] = str(arguments.rate_mbyte or 0)
+    ranks = ["-n", str(arguments.ranks_per_host * len(hosts))]
+    command = hosts[0].enter(*launcher, *options, *ranks, *program)
+    return subprocess.Popen(command, env=os.environ | environment, stdin=subprocess.DEVNULL)
+
+
+def processes_on(hosts: list[Host]) -> list[int]:
+    """All but the holders: whoever is in a namespace that we made is ours."""
+    networks = {os.readlink(f"/proc/{host.holder.pid}/ns/net") for host in hosts}
+    holders = {host.holder.pid for host in hosts}
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            is_ours = os.readlink(folder / "ns" / "net") in networks
+        except OSError:  # ended meanwhile
+            continue
+        if is_ours and int(folder.name) not in holders:
+            found.append(int(folder.name))
+    return found
+
+
+def end_processes(hosts: list[Host]) -> None:
+    """First asks, then insists."""
+    for ending in (signal.SIGTERM, signal.SIGKILL):
+        for pid in processes_on(hosts):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, ending)
+        deadline = time.monotonic() + END_PATIENCE_S
+        while processes_on(hosts) and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+
+def end_hosts(hosts: list[Host]) -> None:
+    running = [host for host in hosts if host.holder.poll() is None]
+    end_processes(running)
+    for host in hosts:
+        host.holder.stdin.close()
+        host.holder.wait()
+
+
+def adopt_orphans() -> None:
+    """What launchers leave becomes a child of this process, which can wait for its end."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def bury_orphans() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, 0)[0] > 0:
+            pass
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Run an MPI program on two hosts.")
+    parser.add_argument("--library", required=True, choices=["MPICH", "Open MPI"])
+    parser.add_argument("--ranks-per-host", type=int, default=1)
+    parser.add_argument("--rate-mbyte", type=int, help="limit of the link in 10^6 bytes a second")
+    parser.add_argument("command", nargs="+", metavar="LAUNCHER... : PROGRAM...")
+    arguments = parser.parse_args()
+    if ":" not in arguments.command:
+        parser.error("a ':' stands between the launcher and the program")
+    return arguments
+
+
+def check_rights() -> None:
+    if os.geteuid() != 0:
+        raise NoHostsError("network namespaces take root")
+    for program, package in [("ip", "iproute2"), ("tc", "iproute2"), ("nsenter", "util-linux")]:
+        if shutil.which(program) is None:
+            raise NoHostsError(f"{program} is missing (package {package})")
+
+
+def main() -> int:
+    arguments = parse()
+    adopt_orphans()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    hosts: list[Host] = []
+    launcher = None
+    try:
+        check_rights()
+        for number in (1, 2):
+            hosts.append(make_host(number))
+        connect(hosts, arguments.rate_mbyte)
+        launcher = launch(arguments, hosts)
+        return launcher.wait()
+    except NoHostsError as reason:
+        print(f"skipped: no two hosts here: {reason}", flush=True)
+        return SKIPPED
+    finally:
+        end_hosts(hosts)
+        if launcher is not None:
+            launcher.wait()
+        bury_orphans()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
