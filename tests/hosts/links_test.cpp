@@ -101,33 +101,36 @@ void receive_all(Link& link, const Bytes& expected) {
   EXPECT_TRUE(drive({{&link, &nothing}}, [&] { return link.queued_bytes() == 0; }));
 }
 
+/// One transfer to the other host: its speed in 10^6 bytes a second, known to the sender alone.
+double speed_of_one_try(Communicator& ranks, const Links& links, const Bytes& bytes) {
+  const std::uint64_t before = received_bytes_of_this_host();
+  EXPECT_TRUE(ranks.barrier());
+  if (links.empty()) return 0;
+  if (ranks.rank() == Rank{0}) {
+    const double speed =
+        static_cast<double>(bytes.size()) / seconds_of_sending(*links.front(), bytes) / 1e6;
+    std::printf("%.1f million bytes a second\n", speed);
+    return speed;
+  }
+  receive_all(*links.front(), bytes);
+  const std::uint64_t by_network = received_bytes_of_this_host() - before;
+  EXPECT_GE(by_network, bytes.size()) << "they came another way";
+  EXPECT_LE(by_network, bytes.size() + bytes.size() / 5);
+  return 0;
+}
+
 TEST_F(Hosts, links_carry_bytes_over_the_network_as_fast_as_it_is) {
-  constexpr int kTries = 3;  // somebody else may have needed the processors
+  constexpr int kTriesMax = 8;  // somebody else may need the processors
   const Links links = must(connect_agents(*ranks_, leaders_of(*ranks_), {}), "connect");
-  const bool is_sender = ranks_->rank() == Rank{0};
   const Bytes bytes = links.empty() ? Bytes() : pattern(0, kMessageCount * kMessageBytes);
-  double mbyte_per_s = 0;
-  for (int i = 0; i < kTries; ++i) {
-    const std::uint64_t before = received_bytes_of_this_host();
-    ASSERT_TRUE(ranks_->barrier());
-    if (links.empty()) continue;
-    if (is_sender) {
-      const double seconds = seconds_of_sending(*links.front(), bytes);
-      mbyte_per_s = std::max(mbyte_per_s, static_cast<double>(bytes.size()) / seconds / 1e6);
-    } else {
-      receive_all(*links.front(), bytes);
-      const std::uint64_t by_network = received_bytes_of_this_host() - before;
-      EXPECT_GE(by_network, bytes.size()) << "they came another way";
-      EXPECT_LE(by_network, bytes.size() + bytes.size() / 5);
-    }
+  const double limit = limit_of_the_link();
+  std::uint64_t is_fast = 0;
+  for (int i = 0; i < kTriesMax && is_fast == 0; ++i) {
+    const double speed = speed_of_one_try(*ranks_, links, bytes);
+    EXPECT_TRUE(limit == 0 || speed <= 1.05 * limit) << "the link is not limited";
+    is_fast = must(ranks_->all_reduce(Reduction::kMax, speed >= 0.9 * limit ? 1 : 0), "tell");
   }
-  ASSERT_TRUE(ranks_->barrier());
-  if (!is_sender) return;
-  std::printf("%.1f million bytes a second\n", mbyte_per_s);
-  if (const double limit = limit_of_the_link(); limit > 0) {
-    EXPECT_GE(mbyte_per_s, 0.9 * limit);
-    EXPECT_LE(mbyte_per_s, 1.05 * limit);
-  }
+  EXPECT_EQ(is_fast, 1U) << "never 90 % of " << limit;
 }
 
 TEST_F(Hosts, messages_of_mpi_take_the_network_too) {

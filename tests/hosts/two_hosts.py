@@ -26,7 +26,8 @@ SKIPPED = 77
 INTERFACE = "link0"
 NETWORK = "10.213.0"
 MTU_BYTES = 9000
-BURST_BYTES = 256 * 1024
+# What a limited link may catch up with after its processor was busy elsewhere: 10 ms of its rate.
+BURST_BYTES_PER_MBYTE = 10_000
 LINK_PATIENCE_S = 10
 END_PATIENCE_S = 5
 PR_SET_CHILD_SUBREAPER = 36
@@ -88,7 +89,8 @@ def connect(hosts: list[Host], rate_mbyte: int | None) -> None:
         must(*host.enter("ip", "address", "add", f"{host.address}/24", "dev", INTERFACE))
         must(*host.enter("ip", "link", "set", INTERFACE, "mtu", str(MTU_BYTES), "up"))
         if rate_mbyte:
-            limit = ["rate", f"{8 * rate_mbyte}mbit", "burst", str(BURST_BYTES), "latency", "50ms"]
+            burst = str(BURST_BYTES_PER_MBYTE * rate_mbyte)
+            limit = ["rate", f"{8 * rate_mbyte}mbit", "burst", burst, "latency", "50ms"]
             must(*host.enter("tc", "qdisc", "add", "dev", INTERFACE, "root", "tbf", *limit))
 
     for host in hosts:
