@@ -3,13 +3,20 @@
 // other really takes the network between them. Without this a test of two hosts may measure memory.
 #include "comm/links.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 
+#include <sys/epoll.h>
+
 #include "comm/link_testing.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
+#include "storage/engine.hpp"
+#include "storage/memory_file.hpp"
+#include "storage/probe.hpp"
 
 namespace forebay::comm {
 namespace {
@@ -131,6 +138,85 @@ TEST_F(Hosts, links_carry_bytes_over_the_network_as_fast_as_it_is) {
     is_fast = must(ranks_->all_reduce(Reduction::kMax, speed >= 0.9 * limit ? 1 : 0), "tell");
   }
   EXPECT_EQ(is_fast, 1U) << "never 90 % of " << limit;
+}
+
+std::chrono::nanoseconds processor_time_of_this_thread() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+/// An engine that waits for storage and for one link, as an agent does.
+class OnePlace {
+ public:
+  explicit OnePlace(Link& link)
+      : link_(link),
+        links_(::epoll_create1(EPOLL_CLOEXEC)),
+        engine_(
+            must(storage::make_backend({.choice = storage::BackendChoice::kThreads}), "start")) {
+    epoll_event event{.events = EPOLLIN, .data = {}};
+    EXPECT_EQ(::epoll_ctl(links_.descriptor(), EPOLL_CTL_ADD, link.descriptor(), &event), 0);
+    EXPECT_TRUE(engine_.watch(links_.descriptor()));
+  }
+
+  storage::Engine& engine() { return engine_; }
+
+  /// One wait, and what it calls for; how many operations of storage are done.
+  std::size_t turn(Deadline deadline, LinkReceiver& receiver) {
+    std::array<storage::Completion, 8> completions;
+    const std::size_t count = engine_.wait(completions, deadline);
+    const Status attended = engine_.take_watched() ? link_.attend(POLLIN, receiver) : Status();
+    EXPECT_TRUE(attended);
+    return count;
+  }
+
+ private:
+  Link& link_;
+  const Socket links_;  // an epoll, really
+  storage::Engine engine_;
+};
+
+/// Idles, says go, and takes messages and reads of a file as they come.
+void serve_both(Link& link, const Bytes& expected) {
+  constexpr auto kIdle = std::chrono::milliseconds(200);
+  constexpr auto kNothing = std::chrono::milliseconds(5);
+  OnePlace place(link);
+  Bytes memory(expected.size());
+  Landing landing(memory);
+  const auto before = processor_time_of_this_thread();
+  EXPECT_EQ(place.turn(SteadyClock::shared().now() + kIdle, landing), 0U);
+  EXPECT_LT(processor_time_of_this_thread() - before, kNothing);
+
+  storage::MemoryFile file("data", expected);
+  Bytes read(kMessageBytes);
+  EXPECT_TRUE(link.send({.kind = kDone}, {}));
+  std::size_t submitted = 0;
+  std::size_t completed = 0;
+  while (landing.count < kMessageCount || completed < kMessageCount) {
+    if (submitted == completed && submitted < kMessageCount) {
+      const auto operation = storage::read_operation(file, submitted * kMessageBytes, read, 1);
+      submitted += place.engine().submit({&operation, 1});
+    }
+    completed += place.turn(std::nullopt, landing);
+  }
+  EXPECT_TRUE(memory == expected);
+  EXPECT_TRUE(std::equal(read.begin(), read.end(), expected.end() - kMessageBytes));
+}
+
+TEST_F(Hosts, one_wait_serves_storage_and_the_network) {
+  const Links links = must(connect_agents(*ranks_, leaders_of(*ranks_), {}), "connect");
+  const Bytes bytes = links.empty() ? Bytes() : pattern(0, kMessageCount * kMessageBytes);
+  if (!links.empty() && ranks_->rank() == Rank{0}) {
+    Inbox answers;
+    EXPECT_TRUE(drive({{links[0].get(), &answers}}, [&] { return !answers.messages.empty(); }));
+    for (std::uint64_t offset = 0; offset < bytes.size(); offset += kMessageBytes)
+      EXPECT_TRUE(
+          links[0]->send({.words = {offset}}, std::span(bytes).subspan(offset, kMessageBytes)));
+    EXPECT_TRUE(drive({{links[0].get(), &answers}}, [&] { return links[0]->queued_bytes() == 0; }));
+  } else if (!links.empty()) {
+    serve_both(*links[0], bytes);
+  }
+  ASSERT_TRUE(ranks_->barrier());
 }
 
 TEST_F(Hosts, messages_of_mpi_take_the_network_too) {
