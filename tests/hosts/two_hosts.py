@@ -30,7 +30,9 @@ MTU_BYTES = 9000
 BURST_BYTES_PER_MBYTE = 10_000
 LINK_PATIENCE_S = 10
 END_PATIENCE_S = 5
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+LIBC = ctypes.CDLL(None)
 REACH_HOST = Path(__file__).resolve().parent / "reach_host.sh"
 
 # Runs inside a new host, until its standard input ends.
@@ -139,7 +141,12 @@ def launch(arguments: argparse.Namespace, hosts: list[Host]) -> subprocess.Popen
     environment["FOREBAY_HOSTS_RATE_MBYTE"] = str(arguments.rate_mbyte or 0)
     ranks = ["-n", str(arguments.ranks_per_host * len(hosts))]
     command = hosts[0].enter(*launcher, *options, *ranks, *program)
-    return subprocess.Popen(command, env=os.environ | environment, stdin=subprocess.DEVNULL)
+    return subprocess.Popen(
+        command,
+        env=os.environ | environment,
+        stdin=subprocess.DEVNULL,
+        preexec_fn=end_with_parent,
+    )
 
 
 def processes_on(hosts: list[Host]) -> list[int]:
@@ -178,7 +185,12 @@ def end_hosts(hosts: list[Host]) -> None:
 
 def adopt_orphans() -> None:
     """What launchers leave becomes a child of this process, which can wait for its end."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_with_parent() -> None:
+    """For a new launcher, which ends its ranks: were this process killed, nobody else would."""
+    LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
 
 
 def bury_orphans() -> None:

@@ -89,6 +89,20 @@ def test_end_by_a_signal_ends_everything():
     assert processes_in(network) == []
 
 
+def test_hosts_and_launcher_go_even_if_the_script_is_killed():
+    with subprocess.Popen(
+        command("readlink /proc/self/ns/net; exec sleep 1000"), stdout=subprocess.PIPE, text=True
+    ) as running:
+        network = running.stdout.readline().strip()
+        if network.startswith("skipped"):
+            pytest.skip(network)
+        running.kill()
+    deadline = time.monotonic() + PATIENCE_S
+    while processes_in(network) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert processes_in(network) == []
+
+
 def test_without_root_it_is_a_skip_with_the_reason(monkeypatch, capsys):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(sys, "argv", command("exit 0"))
