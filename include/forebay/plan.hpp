@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace forebay {
 
@@ -22,6 +23,16 @@ enum class Retirement : std::uint8_t {
   kCache,  ///< when another splinter needs the memory, the longest unused first; reading again is
            ///< counted
 };
+
+/// Who reads for the ranks that share a node.
+enum class Agents : std::uint8_t {
+  kPerRank,  ///< each rank for itself, into memory of its own
+  kPerNode,  ///< one agent for all of them, into memory that they share: what several ranks read is
+             ///< read once
+};
+
+/// "per rank", "per node".
+std::string_view name_of(Agents agents) noexcept;
 
 /// The I/O decomposition of one read session. Zero, or an absent optional, means "choose for me".
 struct ReadPlan {
@@ -40,6 +51,8 @@ struct ReadPlan {
   /// asked for.
   std::optional<std::uint64_t> eager_bytes = std::nullopt;
   Retirement retirement = Retirement::kOnce;
+  /// Where ranks do not share a node this is always kPerRank.
+  std::optional<Agents> agents = std::nullopt;
   /// Why these values were chosen, for people. Filled by plan_read().
   std::string reason = {};
 };
@@ -52,7 +65,13 @@ struct ReadFacts {
   std::uint64_t alignment_bytes = 1;  ///< that direct access asks of offsets, lengths and addresses
   std::uint64_t available_bytes = 0;  ///< memory that the Runtime can still give
   std::uint64_t total_bytes = 0;      ///< and what it had to begin with; 0: the same
+  std::uint32_t ranks_at_node = 1;    ///< that one agent could read for
 };
+
+/// Who should read a session with this access, if `wanted` leaves that open: reading from a device
+/// is for one agent, and copying from the page cache, which ranks share anyway, is done best by who
+/// wants the data. Pure.
+Agents choose_agents(Access access, std::uint32_t ranks_at_node, const ReadPlan& wanted) noexcept;
 
 /// Completes `wanted`: chooses what it leaves open and checks what it gives. Pure.
 /// Fails with kInvalidArgument, naming field and limit (for example a budget below one splinter),

@@ -5,8 +5,6 @@
 #include <bit>
 #include <utility>
 
-#include "base/assert.hpp"
-
 namespace forebay::read {
 
 namespace {
@@ -30,27 +28,22 @@ SessionCore::SessionCore(Facts facts)
 
 SessionCore::~SessionCore() = default;
 
-void SessionCore::add_mapping(const Mapping& mapping) {
-  mappings_.push_back(mapping);
-  mapping_.store(&mappings_.back(), std::memory_order_release);
+void SessionCore::add_ring(const RingMapping& ring) {
+  rings_.push_back(ring);
+  ring_.store(&rings_.back(), std::memory_order_release);
 }
 
-void SessionCore::map_slots(std::uint32_t slots) const noexcept {
-  FOREBAY_ASSERT(slots <= mapping().slots);
-}
-
-const std::byte* SessionCore::run_address(SplinterIndex first, SplinterIndex last) const noexcept {
-  std::uint32_t highest = 0;
-  for (SplinterIndex splinter = first; splinter <= last; ++splinter)
-    highest = std::max(highest, books_[splinter].slot());
-  const Mapping& mapping = mapping_with(highest + 1);
+const std::byte* SessionCore::run_address(SplinterIndex first, SplinterIndex last) noexcept {
+  const std::uint32_t slots = books_.header().slots.load(std::memory_order_acquire);
+  if (slots != ring_.load(std::memory_order_acquire)->slots) follow_growth(slots);
+  const RingMapping& ring = *ring_.load(std::memory_order_acquire);
   const std::uint32_t start = books_[first].slot();
   for (SplinterIndex splinter = first; splinter <= last; ++splinter) {
-    if (books_[splinter].slot() != (start + (splinter - first)) % mapping.slots) return nullptr;
+    if (books_[splinter].slot() != (start + (splinter - first)) % ring.slots) return nullptr;
   }
   // The slots after the last one are mapped again behind it: a run that wraps around needs no
   // special case.
-  return mapping.base + (std::uint64_t{start} << splinter_shift_);
+  return ring.base + (std::uint64_t{start} << splinter_shift_);
 }
 
 void SessionCore::released(SplinterIndex splinter, std::uint32_t slot, shm::Stall stall) noexcept {

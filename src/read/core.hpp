@@ -81,11 +81,11 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   }
   /// The first byte of a pinned splinter's slot.
   const std::byte* address(SplinterIndex splinter) const noexcept {
-    const std::uint32_t slot = books_[splinter].slot();
-    return mapping_with(slot + 1).base + (std::uint64_t{slot} << splinter_shift_);
+    const std::byte* const base = slots_base_.load(std::memory_order_acquire);
+    return base + (std::uint64_t{books_[splinter].slot()} << splinter_shift_);
   }
   /// The first byte of a run of pinned splinters if their slots follow each other, else null.
-  const std::byte* run_address(SplinterIndex first, SplinterIndex last) const noexcept;
+  const std::byte* run_address(SplinterIndex first, SplinterIndex last) noexcept;
   /// Which bytes of a pinned splinter are there.
   ValidBytes valid(SplinterIndex splinter) const noexcept { return books_[splinter].valid(); }
 
@@ -123,9 +123,9 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   Error no_memory_error(const ByteRange& range) const;
 
  protected:
-  /// The window as it is mapped for a number of slots; kept until the end, as views may lie in old
-  /// ones.
-  struct Mapping {
+  /// The window as it is mapped twice in a row, for a number of slots; kept until the end, as views
+  /// may lie in old ones.
+  struct RingMapping {
     const std::byte* base = nullptr;
     std::uint32_t slots = 0;
   };
@@ -137,27 +137,24 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
     books_ = books;
     row_ = row;
   }
-  /// From now on slots are found there. One thread at a time.
-  void add_mapping(const Mapping& mapping);
-  const Mapping& mapping() const noexcept { return *mapping_.load(std::memory_order_acquire); }
+  /// From now on slots are found from there on.
+  void set_slots_base(const std::byte* base) noexcept {
+    slots_base_.store(base, std::memory_order_release);
+  }
+  /// From now on runs are found there. One thread at a time.
+  void add_ring(const RingMapping& ring);
   const shm::SessionBooks& books() const noexcept { return books_; }
   std::uint32_t row() const noexcept { return row_; }
 
-  /// The window has grown beyond what is mapped here: maps at least so many slots. By default that
-  /// cannot be, as the one who makes it grow maps it.
-  virtual void map_slots(std::uint32_t slots) const noexcept;
+  /// The window has `slots` slots now: add_ring(), if that can be. Where the window is read it is
+  /// mapped already.
+  virtual void follow_growth(std::uint32_t /*slots*/) noexcept {}
   /// Memory was given back that the reading side may have waited for.
   virtual void tell_of_released_memory() noexcept = 0;
 
   std::atomic<bool> closed_{false};  // written by close() alone
 
  private:
-  const Mapping& mapping_with(std::uint32_t slots) const noexcept {
-    const Mapping& now = mapping();
-    if (slots <= now.slots) return now;
-    map_slots(slots);
-    return mapping();
-  }
   void released(SplinterIndex splinter, std::uint32_t slot, shm::Stall stall) noexcept;
 
   const Facts facts_;
@@ -166,8 +163,9 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   const std::uint32_t ahead_splinters_;
   shm::SessionBooks books_;
   std::uint32_t row_ = 0;
-  std::atomic<const Mapping*> mapping_{nullptr};
-  std::deque<Mapping> mappings_;
+  std::atomic<const std::byte*> slots_base_{nullptr};
+  std::atomic<const RingMapping*> ring_{nullptr};
+  std::deque<RingMapping> rings_;
 };
 
 }  // namespace forebay::read

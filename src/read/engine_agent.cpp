@@ -27,8 +27,10 @@ constexpr std::uint64_t tag_of(std::uint32_t flight, std::uint32_t index) {
 
 EngineAgent::EngineAgent(std::size_t operations_max) { batch_.reserve(operations_max); }
 
-Result<std::shared_ptr<Agent>> EngineAgent::start(const storage::BackendOptions& options) {
+Result<std::shared_ptr<Agent>> EngineAgent::start(const storage::BackendOptions& options,
+                                                  std::shared_ptr<Chores> chores) {
   std::shared_ptr<EngineAgent> agent(new EngineAgent(options.queue_depth));
+  agent->chores_ = std::move(chores);
   std::promise<Status> started;
   std::future<Status> outcome = started.get_future();
   auto thread = start_service_thread("forebay-agent", [raw = agent.get(), options, &started] {
@@ -40,6 +42,12 @@ Result<std::shared_ptr<Agent>> EngineAgent::start(const storage::BackendOptions&
     }
     storage::Engine engine(std::move(*backend), {.queue_depth = options.queue_depth});
     raw->backend_name_ = engine.backend_name();
+    if (raw->chores_) {
+      if (auto watched = engine.watch(raw->chores_->descriptor()); !watched) {
+        started.set_value(watched);
+        return;
+      }
+    }
     raw->engine_ = &engine;
     started.set_value({});
     raw->run(engine);
@@ -99,6 +107,7 @@ void EngineAgent::run(storage::Engine& engine) {
     const std::size_t count = engine.wait(completions, retries_.first());
     for (std::size_t i = 0; i < count; ++i)
       complete(completions.at(i));
+    if (engine.take_watched()) attend();
     retries_.take_due(
         std::chrono::steady_clock::now(),
         [this](std::shared_ptr<TransferSource> source) { look_at(std::move(source)); });
@@ -106,10 +115,20 @@ void EngineAgent::run(storage::Engine& engine) {
   drop_sources();
 }
 
+/// What chores announce needs no wake-up: this thread looks at it next.
+void EngineAgent::attend() {
+  {
+    const std::lock_guard lock(mutex_);
+    asleep_ = false;
+  }
+  chores_->attend();
+}
+
 /// Sources own their agent: one that is left here would keep both alive for ever.
 void EngineAgent::drop_sources() {
   due_.clear();
   retries_ = {};
+  chores_.reset();
   const std::lock_guard lock(mutex_);
   inbox_.clear();
 }

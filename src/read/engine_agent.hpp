@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "read/agent.hpp"
+#include "read/chores.hpp"
 #include "read/retries.hpp"
 #include "read/transfer_source.hpp"
 #include "storage/engine.hpp"
@@ -24,7 +25,9 @@ namespace forebay::read {
 class EngineAgent final : public Agent {
  public:
   /// Starts the thread and its engine. Fails if no backend can be had.
-  static Result<std::shared_ptr<Agent>> start(const storage::BackendOptions& options);
+  /// `chores`, if there are any, are attended to by its thread, and are dropped by stop().
+  static Result<std::shared_ptr<Agent>> start(const storage::BackendOptions& options,
+                                              std::shared_ptr<Chores> chores = nullptr);
   ~EngineAgent() override;
   EngineAgent(const EngineAgent&) = delete;
   EngineAgent& operator=(const EngineAgent&) = delete;
@@ -48,6 +51,7 @@ class EngineAgent final : public Agent {
 
   explicit EngineAgent(std::size_t operations_max);
   void run(storage::Engine& engine);
+  void attend();
   bool take_inbox(std::size_t in_flight);
   void drop_sources();
   void look_at(std::shared_ptr<TransferSource> source);
@@ -69,6 +73,7 @@ class EngineAgent final : public Agent {
   bool asleep_ = false;
   bool stopping_ = false;
   // The thread's own:
+  std::shared_ptr<Chores> chores_;
   std::size_t operations_max_ = 1;
   // Those to look at, each once. The first one may be waiting for room in the engine; nobody
   // passes it.

@@ -60,8 +60,10 @@ shm::BooksShape shape_of_books(ByteRange extent, const ReadPlan& plan, std::uint
 Result<std::shared_ptr<SessionHost>> SessionHost::open(const Setup& setup) try {
   auto lease = setup.windows->lease(setup.plan.window_bytes);
   if (!lease) return tl::unexpected<Error>(lease.error());
-  std::shared_ptr<SessionHost> host(new SessionHost(
-      setup, std::move(*lease), private_books(shape_of_books(setup.extent, setup.plan, 1))));
+  const shm::BooksShape shape = shape_of_books(setup.extent, setup.plan, setup.clients);
+  auto books = setup.make_books ? setup.make_books(shape) : private_books(shape);
+  if (!books) return tl::unexpected<Error>(books.error());
+  std::shared_ptr<SessionHost> host(new SessionHost(setup, std::move(*lease), std::move(*books)));
   if (auto mapped = host->map_window(host->schedule_.slots()); !mapped)
     return tl::unexpected<Error>(mapped.error());
   return host;
@@ -93,7 +95,8 @@ Status SessionHost::map_window(std::uint32_t slots) {
   auto base = lease_.map(std::uint64_t{slots} * plan().splinter_bytes);
   if (!base) return tl::unexpected<Error>(base.error());
   window_ = *base;
-  add_mapping({*base, slots});
+  set_slots_base(*base);
+  add_ring({*base, slots});
   books().header().slots.store(slots, std::memory_order_release);
   return {};
 }
@@ -171,7 +174,7 @@ bool SessionHost::arm(SplinterIndex splinter,
     if (starved_.contains(splinter)) return false;
     const auto presence = want_locked(splinter, part, Urgency::kAwaited, precision);
     if (!presence || *presence != Presence::kComing) return false;
-    waiters_[splinter].push_back({&waiter, part.size()});
+    waiters_[splinter].push_back({.waiter = &waiter, .bytes = part.size()});
   }
   agent_->serve(self);
   return true;
@@ -185,12 +188,62 @@ void SessionHost::disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcep
   if (found->second.empty()) waiters_.erase(found);
 }
 
-void SessionHost::signal_waiters(SplinterIndex splinter) {
+void SessionHost::await(SplinterIndex splinter,
+                        ValidBytes part,
+                        Precision precision,
+                        Client& client) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto presence = want_locked(splinter, part, Urgency::kAwaited, precision);
+    if (!presence || *presence != Presence::kComing) {
+      const bool unreadable = unreadable_.contains(splinter);
+      client.tell(handle(), splinter, unreadable ? News::kUnreadable : News::kChanged);
+      return;
+    }
+    waiters_[splinter].push_back({.client = &client, .bytes = part.size()});
+  }
+  agent_->serve(shared_host());
+}
+
+void SessionHost::forget(const Client& client) {
+  const std::lock_guard lock(mutex_);
+  for (auto entry = waiters_.begin(); entry != waiters_.end();) {
+    std::erase_if(entry->second, [&](const Waiting& one) { return one.client == &client; });
+    entry = entry->second.empty() ? waiters_.erase(entry) : std::next(entry);
+  }
+}
+
+void SessionHost::drop_pins_of(std::uint32_t row) {
+  for (std::uint32_t slot = 0; slot < books().header().shape.slots_max; ++slot)
+    books().ledger().at(row, slot).drop_pins();
+  tell_of_released_memory();
+}
+
+Result<shm::Descriptor> SessionHost::share_window() const {
+  const std::lock_guard lock(mutex_);
+  return lease_.share();
+}
+
+bool SessionHost::holds_memory() const {
+  const std::lock_guard lock(mutex_);
+  return lease_.size_bytes() > 0;
+}
+
+/// Under the lock. Returns how many of them are in this process: they ask what happened.
+std::uint32_t SessionHost::signal_waiters(SplinterIndex splinter, News news) {
   const auto found = waiters_.find(splinter);
-  if (found == waiters_.end()) return;
-  for (const Waiting& one : found->second)
+  if (found == waiters_.end()) return 0;
+  std::uint32_t here = 0;
+  for (const Waiting& one : found->second) {
+    if (one.client != nullptr) {
+      one.client->tell(handle(), splinter, news);
+      continue;
+    }
+    ++here;
     one.waiter->signal();
+  }
   waiters_.erase(found);
+  return here;
 }
 
 Schedule::Verdict SessionHost::next_load(Load& load, Urgency least) {
@@ -214,10 +267,9 @@ void SessionHost::grow() {
 
 void SessionHost::starve(SplinterIndex splinter) {
   schedule_.forget(splinter);
-  const auto found = waiters_.find(splinter);
-  starved_[splinter] =
-      found == waiters_.end() ? 1 : static_cast<std::uint32_t>(found->second.size());
-  signal_waiters(splinter);
+  const bool nobody_waits = !waiters_.contains(splinter);
+  const std::uint32_t here = signal_waiters(splinter, News::kStarved);
+  if (here > 0 || nobody_waits) starved_[splinter] = std::max(1U, here);
 }
 
 bool SessionHost::next_transfer(Transfer& transfer, Urgency least) {
@@ -309,8 +361,22 @@ void SessionHost::finish(const Transfer& transfer, const Result<std::uint64_t>& 
   } else if (!schedule_.loaded(load, static_cast<std::uint32_t>(*bytes), promised)) {
     unreadable_.insert(load.splinter);
   }
-  signal_waiters(load.splinter);
+  signal_waiters(load.splinter,
+                 unreadable_.contains(load.splinter) ? News::kUnreadable : News::kChanged);
   if (closed_) give_memory_back();
+  publish_counts();
+}
+
+/// Clients report what the node did.
+void SessionHost::publish_counts() const {
+  shm::TableHeader& header = books().header();
+  header.bytes_read.store(counts_.bytes_read, std::memory_order_relaxed);
+  header.splinters_loaded.store(counts_.splinters_loaded, std::memory_order_relaxed);
+  header.splinters_reread.store(schedule_.rereads(), std::memory_order_relaxed);
+  header.window_bytes.store(lease_.size_bytes() > 0 ? schedule_.slots() * plan().splinter_bytes : 0,
+                            std::memory_order_relaxed);
+  header.eager_bytes.store(std::uint64_t{schedule_.eager_limit()} * plan().splinter_bytes,
+                           std::memory_order_relaxed);
 }
 
 SessionReport SessionHost::report() const {
@@ -336,6 +402,7 @@ void SessionHost::give_memory_back() {
   if (schedule_.loads_under_way() > 0 || !schedule_.vacate_all()) return;
   set_stall(shm::Stall::kNone);
   lease_ = {};
+  publish_counts();
 }
 
 void SessionHost::close() {
@@ -344,11 +411,8 @@ void SessionHost::close() {
     if (closed_) return;
     closed_ = true;
     schedule_.clear();
-    for (const auto& [splinter, waiters] : waiters_) {
-      for (const Waiting& one : waiters)
-        one.waiter->signal();
-    }
-    waiters_.clear();
+    while (!waiters_.empty())
+      signal_waiters(waiters_.begin()->first, News::kChanged);
     give_memory_back();
   }
   lane_->close(closed_error());

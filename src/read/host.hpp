@@ -6,13 +6,15 @@
 
 #include <forebay/log.hpp>
 
-#include <deque>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "read/core.hpp"
+#include "read/node_messages.hpp"
 #include "read/private_lane.hpp"
 #include "read/transfer_source.hpp"
 #include "read/window_pool.hpp"
@@ -23,6 +25,17 @@ namespace forebay::read {
 struct Books {
   std::shared_ptr<void> memory;
   shm::SessionBooks books;
+};
+
+/// Makes Books of a shape.
+using MakeBooks = std::function<Result<Books>(const shm::BooksShape&)>;
+
+/// Somebody in another process who takes data from a session.
+class Client {
+ public:
+  virtual ~Client() = default;
+  /// Called by any thread, under the session's lock: must not block and must not call back.
+  virtual void tell(const SessionHandle& session, SplinterIndex splinter, News news) noexcept = 0;
 };
 
 /// What the books of a session on `extent` must hold.
@@ -39,6 +52,9 @@ class SessionHost final : public SessionCore, public TransferSource {
     Executor* executor = nullptr;
     bool cached = false;  ///< reading it is copying from the page cache, as far as can be told
     SessionHandle handle = {};
+    /// For a session whose tasks are clients; null: they are in this process.
+    MakeBooks make_books = nullptr;
+    std::uint32_t clients = 1;
   };
 
   /// Takes memory from the pool. Reading starts when the agent is told (Agent::serve).
@@ -60,6 +76,22 @@ class SessionHost final : public SessionCore, public TransferSource {
   SessionReport report() const override;
   void close() override;
 
+  // For clients in other processes.
+
+  /// As arm(): tells `client` once, now or later, when the splinter has changed.
+  void await(SplinterIndex splinter, ValidBytes part, Precision precision, Client& client);
+  /// Whoever has `row` of the ledger gave memory back. It is told to the agent if that waits for
+  /// it.
+  void tell_of_released_memory() noexcept override;
+  /// `client` waits for nothing any more.
+  void forget(const Client& client);
+  /// The client of `row` is gone, and so is what it held.
+  void drop_pins_of(std::uint32_t row);
+  /// A descriptor of the window, to be mapped for reading.
+  Result<shm::Descriptor> share_window() const;
+  /// False once a closed session has given its memory back.
+  bool holds_memory() const;
+
   // For the agent.
 
   storage::File& file() const noexcept override { return SessionCore::file(); }
@@ -75,6 +107,7 @@ class SessionHost final : public SessionCore, public TransferSource {
   /// Somebody who waits for a splinter, and for how much of it.
   struct Waiting {
     detail::Waiter* waiter = nullptr;
+    Client* client = nullptr;  ///< instead
     std::uint32_t bytes = 0;
   };
 
@@ -83,7 +116,7 @@ class SessionHost final : public SessionCore, public TransferSource {
   Schedule::Verdict next_load(Load& load, Urgency least);
   void grow();
   void starve(SplinterIndex splinter);
-  void signal_waiters(SplinterIndex splinter);
+  std::uint32_t signal_waiters(SplinterIndex splinter, News news);
   Result<Presence> want_locked(SplinterIndex splinter,
                                ValidBytes part,
                                Urgency urgency,
@@ -91,7 +124,7 @@ class SessionHost final : public SessionCore, public TransferSource {
   Transfer transfer_of(const Load& load) const;
   void rest();
   void give_memory_back();
-  void tell_of_released_memory() noexcept override;
+  void publish_counts() const;
   void set_stall(shm::Stall stall) const noexcept {
     books().header().stall.store(stall, std::memory_order_seq_cst);
   }

@@ -144,6 +144,15 @@ void choose_requests(ReadPlan& plan, const ReadFacts& facts) {
 
 }  // namespace
 
+std::string_view name_of(Agents agents) noexcept {
+  return agents == Agents::kPerNode ? "per node" : "per rank";
+}
+
+Agents choose_agents(Access access, std::uint32_t ranks_at_node, const ReadPlan& wanted) noexcept {
+  if (ranks_at_node <= 1) return Agents::kPerRank;
+  return wanted.agents.value_or(access == Access::kDirect ? Agents::kPerNode : Agents::kPerRank);
+}
+
 Result<ReadPlan> plan_read(const ReadFacts& facts, const ReadPlan& wanted) {
   ReadPlan plan = wanted;
   plan.access = wanted.access.value_or(facts.access);
@@ -155,6 +164,9 @@ Result<ReadPlan> plan_read(const ReadFacts& facts, const ReadPlan& wanted) {
   if (auto chosen = choose_memory(plan, facts, wanted); !chosen)
     return tl::unexpected<Error>(chosen.error());
   choose_requests(plan, facts);
+  plan.agents = choose_agents(*plan.access, facts.ranks_at_node, wanted);
+  if (plan.agents == Agents::kPerNode)
+    plan.reason += "; one agent for " + std::to_string(facts.ranks_at_node) + " ranks";
   return plan;
 }
 

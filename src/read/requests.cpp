@@ -173,9 +173,9 @@ bool ViewRequest::advance() {
       wait_.progressed();
       continue;
     }
-    ask_for_rest();
     const auto presence = wait_.ask(next_, part(next_), Precision::kWhole);
     if (!presence) return settle(presence.error());
+    ask_for_rest();
     if (*presence == Presence::kComing) return false;
     if (*presence == Presence::kStarved) {
       unpin_all();
@@ -188,7 +188,8 @@ bool ViewRequest::advance() {
   return settle(wait_.copy()->error());
 }
 
-/// The first one is asked for by advance(), which wants to know what came of it.
+/// The first one is asked for by advance(), which wants to know what came of it; the others after
+/// it, so that they find room behind it.
 void ViewRequest::ask_for_rest() {
   if (std::exchange(asked_, true)) return;
   for (SplinterIndex splinter = next_ + 1; splinter <= last_; ++splinter) {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -21,6 +22,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,8 @@
 #include "read/copy_agent.hpp"
 #include "read/engine_agent.hpp"
 #include "read/host.hpp"
+#include "read/node_agent.hpp"
+#include "read/node_client.hpp"
 #include "read/requests.hpp"
 #include "storage/file.hpp"
 #include "storage/memory_file.hpp"
@@ -239,6 +243,13 @@ class GatedFile final : public storage::File {
 /// Where buffered files count as being: in the page cache, tasks copy for themselves.
 enum class Whereabouts : std::uint8_t { kOnDisk, kInPageCache };
 
+/// Where the tasks of a Rig sit: beside what reads for them, or, with FOREBAY_TEST_SEATS=node, as
+/// clients of a node's agent. Everything holds for both.
+inline bool seats_are_at_the_node() {
+  const char* const seats = std::getenv("FOREBAY_TEST_SEATS");
+  return seats != nullptr && std::string(seats) == "node";
+}
+
 /// Agents, memory, and an event loop: what sessions need, without a Runtime. Outlives its sessions.
 class Rig {
  public:
@@ -249,13 +260,18 @@ class Rig {
       : files_(files),
         windows_(std::make_shared<WindowPool>(64_MiB)),
         buffered_(CopyAgent::start(2, [this] { loop_.offer_idle_work(); }).value()) {
+    std::shared_ptr<NodeAgent> node;
+    if (seats_are_at_the_node()) node = start_node();
     auto started = EngineAgent::start(
-        {.choice = storage::BackendChoice::kThreads, .queue_depth = kOperations});
+        {.choice = storage::BackendChoice::kThreads, .queue_depth = kOperations}, node);
     EXPECT_TRUE(started) << started.error().message();
     direct_ = *started;
     loop_.set_idle_work([this] { return buffered_->help(); });
+    if (node)
+      client_ = NodeClient::connect(node->name(), detail::deadline_after(kPatience)).value();
   }
   ~Rig() {
+    if (client_) client_->stop();
     direct_->stop();
     buffered_->stop();
   }
@@ -275,18 +291,18 @@ class Rig {
                                  .total_bytes = windows_->budget_bytes()},
                                 wanted);
     EXPECT_TRUE(plan) << plan.error().message();
-    const auto agent =
-        plan->access == Access::kDirect ? direct_ : std::shared_ptr<Agent>(buffered_);
-    auto core = SessionHost::open({.file = std::move(file),
-                                   .extent = extent,
-                                   .plan = *plan,
-                                   .windows = windows_,
-                                   .agent = agent,
-                                   .executor = &loop_,
-                                   .cached = files_ == Whereabouts::kInPageCache});
-    EXPECT_TRUE(core) << core.error().message();
-    agent->serve(*core);
-    return HandleAccess::session(*core);
+    SessionHost::Setup setup{.file = std::move(file),
+                             .extent = extent,
+                             .plan = *plan,
+                             .windows = windows_,
+                             .agent = agent_for(plan->access),
+                             .executor = &loop_,
+                             .cached = files_ == Whereabouts::kInPageCache};
+    if (client_) return open_at_the_node(std::move(setup));
+    const auto host = SessionHost::open(setup);
+    EXPECT_TRUE(host) << host.error().message();
+    setup.agent->serve(*host);
+    return HandleAccess::session(*host);
   }
   /// A session on all of a file of words.
   Session open_words(std::uint64_t size_bytes, const ReadPlan& wanted) {
@@ -294,11 +310,53 @@ class Rig {
   }
 
  private:
+  std::shared_ptr<Agent> agent_for(std::optional<Access> access) const {
+    return access == Access::kDirect ? direct_ : std::shared_ptr<Agent>(buffered_);
+  }
+  /// Files of tests lie in memory: the agent gets them here instead of through the channel.
+  Session open_at_the_node(SessionHost::Setup setup) {
+    setup.handle = {.runtime = 1, .number = next_number_++};
+    setup.cached = false;  // clients cannot copy into the window
+    SessionGuest::Seat seat{.file = setup.file,
+                            .extent = setup.extent,
+                            .plan = setup.plan,
+                            .executor = &loop_,
+                            .handle = setup.handle,
+                            .own_agent = [agent = setup.agent] { return agent; }};
+    {
+      const std::lock_guard lock(orders_mutex_);
+      orders_[setup.handle.number] = std::move(setup);
+    }
+    const auto guest = client_->open(std::move(seat));
+    EXPECT_TRUE(guest) << guest.error().message();
+    return HandleAccess::session(*guest);
+  }
+  std::shared_ptr<NodeAgent> start_node() {
+    auto node = NodeAgent::start(3, [this](NodeAgent::Order order) {
+      SessionHost::Setup setup;
+      {
+        const std::lock_guard lock(orders_mutex_);
+        setup = std::move(orders_.at(order.request.handle.number));
+      }
+      setup.make_books = std::move(order.make_books);
+      setup.clients = 3;
+      auto host = SessionHost::open(setup);
+      if (host) setup.agent->serve(*host);
+      return host;
+    });
+    EXPECT_TRUE(node) << node.error().message();
+    return *node;
+  }
+
   const Whereabouts files_;
   EventLoop loop_;
+  std::mutex orders_mutex_;
+  std::unordered_map<std::uint64_t, SessionHost::Setup> orders_;
+  std::uint64_t next_number_ = 0;
   std::shared_ptr<WindowPool> windows_;
   std::shared_ptr<CopyAgent> buffered_;
   std::shared_ptr<Agent> direct_;
+  std::shared_ptr<NodeClient> client_;
 };
 
 /// Small splinters and so many slots, to begin with and at most; read ahead only if said so.

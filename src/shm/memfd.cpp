@@ -81,6 +81,13 @@ Status check_sealed(const Descriptor& memfd) {
                   .cause = "it is not memory that can never shrink"});
 }
 
+Result<std::uint64_t> memfd_bytes(const Descriptor& memfd) {
+  struct stat status{};
+  if (::fstat(memfd.get(), &status) != 0)
+    return tl::unexpected<Error>(memory_error("attach shared memory", errno));
+  return checked_cast<std::uint64_t>(status.st_size);
+}
+
 Status check_memfd(const Descriptor& memfd, std::uint64_t size_bytes) {
   if (auto sealed = check_sealed(memfd); !sealed) return sealed;
   if (size_bytes == 0) {
@@ -88,14 +95,12 @@ Status check_memfd(const Descriptor& memfd, std::uint64_t size_bytes) {
                     .operation = "attach shared memory",
                     .cause = "0 bytes of it"});
   }
-  struct stat status{};
-  if (::fstat(memfd.get(), &status) != 0)
-    return tl::unexpected<Error>(memory_error("attach shared memory", errno));
-  const auto found = checked_cast<std::uint64_t>(status.st_size);
-  if (found >= size_bytes) return {};
+  const auto found = memfd_bytes(memfd);
+  if (!found) return tl::unexpected<Error>(found.error());
+  if (*found >= size_bytes) return {};
   return failure({.kind = ErrorClass::kDamage,
                   .operation = "attach shared memory",
-                  .cause = "it has " + std::to_string(found) + " bytes where " +
+                  .cause = "it has " + std::to_string(*found) + " bytes where " +
                            std::to_string(size_bytes) + " were promised"});
 }
 

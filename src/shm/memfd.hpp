@@ -38,6 +38,9 @@ Status check_sealed(const Descriptor& memfd);
 /// kInvalidArgument if it is 0, kDamage if the memory has less.
 Status check_memfd(const Descriptor& memfd, std::uint64_t size_bytes);
 
+/// How much memory a memfd has, as its owner made it.
+Result<std::uint64_t> memfd_bytes(const Descriptor& memfd);
+
 /// A descriptor to pass to another process. With kReadOnly it cannot be mapped writable: that keeps
 /// mistakes of the receiver out, not a hostile process of the same user.
 Result<Descriptor> share_memfd(const Descriptor& memfd, Protection protection);

@@ -108,6 +108,12 @@ Result<std::unique_ptr<File>> open_file(const std::string& path, OpenOptions opt
 /// Errors as above. `file` stays open and must have a descriptor.
 Result<std::unique_ptr<File>> reopen(const File& file, OpenOptions options);
 
+/// The same for a descriptor, perhaps of another process that passed it on; it stays the caller's.
+/// `path` is for messages.
+Result<std::unique_ptr<File>> open_descriptor(int descriptor,
+                                              const std::string& path,
+                                              OpenOptions options);
+
 /// True if a transfer at `offset_bytes` with this memory suits file.alignment_bytes().
 bool is_aligned(const File& file, std::uint64_t offset_bytes, std::span<const std::byte> memory);
 

@@ -260,10 +260,15 @@ Result<std::unique_ptr<File>> open_file(const std::string& path, OpenOptions opt
   return open_named({path, path}, options);
 }
 
+Result<std::unique_ptr<File>> open_descriptor(int descriptor,
+                                              const std::string& path,
+                                              OpenOptions options) {
+  FOREBAY_ASSERT(descriptor >= 0);
+  return open_named({path, "/proc/self/fd/" + std::to_string(descriptor)}, options);
+}
+
 Result<std::unique_ptr<File>> reopen(const File& file, OpenOptions options) {
-  FOREBAY_ASSERT(file.descriptor() >= 0);
-  const std::string by_descriptor = "/proc/self/fd/" + std::to_string(file.descriptor());
-  return open_named({file.path(), by_descriptor}, options);
+  return open_descriptor(file.descriptor(), file.path(), options);
 }
 
 bool is_aligned(const File& file, std::uint64_t offset_bytes, std::span<const std::byte> memory) {

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything here is about misses; one lock of this process guards it. The table, which others
+// write, is looked at without it: whatever it says may have changed, and then a word comes.
+#include "read/guest.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace forebay::read {
+
+namespace {
+
+/// Who polls asks again after this time: an agent that was short of memory may have put the request
+/// aside.
+constexpr std::chrono::milliseconds kAskAgain{1};
+/// More is not remembered; asking twice costs little.
+constexpr std::size_t kAskedMax = 4096;
+
+}  // namespace
+
+Result<std::shared_ptr<SessionGuest>> SessionGuest::open(Seat seat, Share share) {
+  std::shared_ptr<SessionGuest> guest(new SessionGuest(std::move(seat)));
+  if (auto attached = guest->attach(std::move(share)); !attached)
+    return tl::unexpected<Error>(attached.error());
+  return guest;
+}
+
+SessionGuest::SessionGuest(Seat seat)
+    : SessionCore({.file = seat.file,
+                   .extent = seat.extent,
+                   .plan = std::move(seat.plan),
+                   .executor = seat.executor,
+                   .handle = seat.handle}),
+      line_(std::move(seat.line)),
+      own_agent_(std::move(seat.own_agent)),
+      file_(std::move(seat.file)) {}
+
+SessionGuest::~SessionGuest() = default;
+
+Status SessionGuest::attach(Share share) {
+  const auto damaged = [&](const char* cause) -> Status {
+    return failure({.kind = ErrorClass::kDamage,
+                    .operation = "open a read session",
+                    .path = path(),
+                    .cause = cause});
+  };
+  const auto table_bytes = shm::memfd_bytes(share.table);
+  const auto ledger_bytes = shm::memfd_bytes(share.ledger);
+  if (!table_bytes || !ledger_bytes) return damaged("what the node's agent sent is no memory");
+  auto table =
+      shm::SharedMemory::attach(std::move(share.table), *table_bytes, shm::Protection::kReadOnly);
+  if (!table) return tl::unexpected<Error>(table.error());
+  auto ledger = shm::SharedMemory::attach(std::move(share.ledger), *ledger_bytes,
+                                          shm::Protection::kReadWrite);
+  if (!ledger) return tl::unexpected<Error>(ledger.error());
+  table_ = std::move(*table);
+  ledger_ = std::move(*ledger);
+
+  shm::SessionBooks books;
+  if (!books.attach(table_.bytes(), ledger_.bytes()))
+    return damaged("the books that the node's agent sent are of another version");
+  const shm::BooksShape& shape = books.header().shape;
+  if (shape.splinters != geometry().count() || share.row >= shape.clients)
+    return damaged("the books that the node's agent sent are those of another session");
+  set_books(books, share.row);
+  for (std::uint32_t slot = 0; slot < shape.slots_max; ++slot)
+    served_before_.push_back(books.ledger().at(share.row, slot).load().served_bytes());
+
+  auto slots =
+      shm::DoubleMapping::make(share.window, std::uint64_t{shape.slots_max} * plan().splinter_bytes,
+                               shm::Protection::kReadOnly);
+  if (!slots) return tl::unexpected<Error>(slots.error());
+  slots_ = std::move(*slots);
+  set_slots_base(slots_.base());
+  auto window = shm::WindowView::attach(std::move(share.window));
+  if (!window) return tl::unexpected<Error>(window.error());
+  window_ = std::move(*window);
+  const std::uint32_t now = books.header().slots.load(std::memory_order_acquire);
+  shm::populate(slots_.base(), std::uint64_t{now} * plan().splinter_bytes,
+                shm::Protection::kReadOnly);
+  add_ring({slots_.base(), 1});  // runs of one, until a longer one is asked for
+  return {};
+}
+
+/// Where this fails, views of several splinters are copies.
+void SessionGuest::follow_growth(std::uint32_t slots) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto base = window_.map(std::uint64_t{slots} * plan().splinter_bytes);
+  if (base) add_ring({*base, slots});
+}
+
+bool SessionGuest::is_ready(SplinterIndex splinter, ValidBytes part) const {
+  const shm::Splinter& entry = books()[splinter];
+  return entry.load().residency() == shm::Residency::kReady && entry.valid().covers(part);
+}
+
+/// Under the lock. One who waited for a splinter that starved is told so once.
+bool SessionGuest::takes_privately(SplinterIndex splinter) {
+  if (is_orphan_ || unreadable_.contains(splinter)) return true;
+  const auto starved = starved_.find(splinter);
+  if (starved == starved_.end()) return false;
+  if (--starved->second == 0) starved_.erase(starved);
+  return true;
+}
+
+/// Under the lock.
+void SessionGuest::ask(const ClientWord& word, Insistence insistence) {
+  const TimePoint now = std::chrono::steady_clock::now();
+  if (asked_.size() >= kAskedMax) asked_.clear();
+  const auto [found, is_new] = asked_.try_emplace(word.splinter);
+  Asked& asked = found->second;
+  const bool is_known = !is_new && insistence == Insistence::kOnce &&
+                        asked.urgency >= word.urgency && asked.part.covers(word.part) &&
+                        now < asked.at + kAskAgain;
+  if (is_known) return;
+  asked = {.part = word.part, .urgency = word.urgency, .at = now};
+  line_->send(word);
+}
+
+Result<Presence> SessionGuest::want(SplinterIndex splinter,
+                                    ValidBytes part,
+                                    Urgency urgency,
+                                    Precision precision) {
+  const std::lock_guard lock(mutex_);
+  if (closed()) return tl::unexpected<Error>(closed_error());
+  if (is_ready(splinter, part)) {
+    const std::uint32_t slot = books()[splinter].slot();
+    const std::uint32_t pins = books().ledger().at(row(), slot).load().pins();
+    return pins < shm::Mark::kPinsMax ? Presence::kReady : Presence::kStarved;
+  }
+  if (takes_privately(splinter)) return Presence::kStarved;
+  // Who comes back without having waited polls: it must learn what a waiter would be told.
+  const bool polls = urgency >= Urgency::kAwaited;
+  ask({.session = handle().number,
+       .splinter = splinter,
+       .part = part,
+       .kind = polls ? ClientWord::Kind::kAwait : ClientWord::Kind::kWant,
+       .urgency = urgency,
+       .precision = precision},
+      Insistence::kOnce);
+  return Presence::kComing;
+}
+
+void SessionGuest::hint(SplinterIndex splinter,
+                        ValidBytes part,
+                        Urgency urgency,
+                        Precision precision) {
+  if (is_ready(splinter, part)) return;
+  const std::lock_guard lock(mutex_);
+  if (closed() || is_orphan_ || unreadable_.contains(splinter)) return;
+  ask({.session = handle().number,
+       .splinter = splinter,
+       .part = part,
+       .kind = ClientWord::Kind::kWant,
+       .urgency = urgency,
+       .precision = precision},
+      Insistence::kOnce);
+}
+
+bool SessionGuest::arm(SplinterIndex splinter,
+                       ValidBytes part,
+                       Precision precision,
+                       detail::Waiter& waiter) {
+  const std::lock_guard lock(mutex_);
+  const bool comes = !closed() && !is_orphan_ && !unreadable_.contains(splinter) &&
+                     !starved_.contains(splinter) && !is_ready(splinter, part);
+  if (!comes) return false;
+  waiters_[splinter].push_back(&waiter);
+  ask({.session = handle().number,
+       .splinter = splinter,
+       .part = part,
+       .kind = ClientWord::Kind::kAwait,
+       .urgency = Urgency::kAwaited,
+       .precision = precision},
+      Insistence::kAlways);
+  return true;
+}
+
+void SessionGuest::disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = waiters_.find(splinter);
+  if (found == waiters_.end()) return;
+  std::erase(found->second, &waiter);
+  if (found->second.empty()) waiters_.erase(found);
+}
+
+/// Under the lock.
+void SessionGuest::signal(SplinterIndex splinter) {
+  asked_.erase(splinter);
+  const auto found = waiters_.find(splinter);
+  if (found == waiters_.end()) return;
+  for (detail::Waiter* const waiter : found->second)
+    waiter->signal();
+  waiters_.erase(found);
+}
+
+/// Under the lock.
+void SessionGuest::signal_all() {
+  asked_.clear();
+  for (const auto& [splinter, waiters] : waiters_) {
+    for (detail::Waiter* const waiter : waiters)
+      waiter->signal();
+  }
+  waiters_.clear();
+}
+
+void SessionGuest::tell(SplinterIndex splinter, News news) {
+  const std::lock_guard lock(mutex_);
+  if (news == News::kMissed) {
+    signal_all();
+    return;
+  }
+  const auto waiting = waiters_.find(splinter);
+  if (news == News::kUnreadable) unreadable_.insert(splinter);
+  // If nobody waits, one who polls may have asked; or it was told already.
+  const std::size_t waiting_count =
+      waiting != waiters_.end() ? waiting->second.size() : asked_.count(splinter);
+  if (news == News::kStarved && waiting_count > 0) starved_[splinter] = waiting_count;
+  signal(splinter);
+}
+
+void SessionGuest::orphan() {
+  const std::lock_guard lock(mutex_);
+  is_orphan_ = true;
+  signal_all();
+}
+
+std::shared_ptr<PrivateRead> SessionGuest::read_privately(ByteRange range) {
+  std::shared_ptr<PrivateLane> lane;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed()) return std::make_shared<PrivateRead>(range, closed_error());
+    if (!lane_) {
+      auto agent = own_agent_();
+      if (!agent) return std::make_shared<PrivateRead>(range, agent.error());
+      lane_ = std::make_shared<PrivateLane>(file_, geometry().extent(), std::move(*agent));
+    }
+    lane = lane_;
+  }
+  return lane->read(range);
+}
+
+void SessionGuest::count_copied(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  ++copies_;
+  copied_bytes_ += bytes;
+}
+
+std::uint64_t SessionGuest::served_bytes() const {
+  std::uint64_t sum = 0;
+  for (std::uint32_t slot = 0; slot < served_before_.size(); ++slot) {
+    const std::uint64_t now = books().ledger().at(row(), slot).load().served_bytes();
+    sum += shm::Ledger::difference(now, served_before_[slot]);
+  }
+  return sum;
+}
+
+SessionReport SessionGuest::report() const {
+  const shm::TableHeader& node = books().header();
+  SessionReport report{
+      .bytes_served = served_bytes(),
+      .bytes_read = node.bytes_read,
+      .splinters_loaded = node.splinters_loaded,
+      .splinters_reread = node.splinters_reread,
+      .window_bytes = node.window_bytes,
+      .eager_bytes = node.eager_bytes,
+  };
+  const std::lock_guard lock(mutex_);
+  const PrivateLane::Counts own = lane_ ? lane_->counts() : PrivateLane::Counts();
+  report.bytes_served += own.bytes_asked;
+  report.bytes_read += own.bytes_read;
+  report.private_copies = copies_ + own.reads;
+  report.private_copy_bytes = copied_bytes_ + own.bytes_asked;
+  return report;
+}
+
+void SessionGuest::close() {
+  std::shared_ptr<PrivateLane> lane;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed()) return;
+    closed_ = true;
+    signal_all();
+    lane = lane_;
+  }
+  if (lane) lane->close(closed_error());
+  line_->leave(handle());
+}
+
+}  // namespace forebay::read

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// NodeAgent: the agent of a node as its clients know it. It opens sessions for them, lays the books
+// where they can see them, passes on what they want, and lets go of what they held when they die.
+// The reading itself is done by the sessions' agents, one of whose threads attends to this one.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "read/chores.hpp"
+#include "read/host.hpp"
+#include "read/node_messages.hpp"
+#include "shm/channel.hpp"
+#include "shm/descriptor.hpp"
+
+namespace forebay::read {
+
+/// All calls but start(), name() and descriptor() come from one thread: the one that attends.
+class NodeAgent final : public Chores {
+ public:
+  /// Opens what a client asks for: `books` are laid out by the agent once the plan is complete.
+  struct Order {
+    OpenRequest request;
+    shm::Descriptor file;  ///< empty if it did not arrive
+    MakeBooks make_books;
+  };
+  using OpenHost = std::function<Result<std::shared_ptr<SessionHost>>(Order)>;
+
+  /// For at most so many clients at a time; `open_host` is called by attend().
+  static Result<std::shared_ptr<NodeAgent>> start(std::uint32_t clients_max, OpenHost open_host);
+  ~NodeAgent() override;
+  NodeAgent(const NodeAgent&) = delete;
+  NodeAgent& operator=(const NodeAgent&) = delete;
+
+  /// What NodeClient::connect() takes, in any process of this node and user.
+  const std::string& name() const noexcept { return listener_.name(); }
+
+  int descriptor() const noexcept override { return events_.get(); }
+  void attend() override;
+
+  /// Clients that are connected, and sessions that have not ended, as of the last attend().
+  std::size_t client_count() const noexcept { return clients_.size(); }
+  std::size_t session_count() const noexcept { return sessions_.size() + draining_.size(); }
+
+ private:
+  class ClientLine;
+  /// A session that clients have open, or whose memory they hold still.
+  struct Shared;
+
+  NodeAgent(std::uint32_t clients_max, OpenHost open_host);
+  Status watch(int descriptor, std::uint64_t key);
+  void accept_clients();
+  Status welcome(shm::Channel channel);
+  void hear(std::uint32_t row);
+  bool receive_messages(ClientLine& client);
+  void take_message(ClientLine& client, shm::Message message);
+  void open_session(ClientLine& client, OpenRequest request, shm::Message message);
+  Result<Shared*> find_or_open(OpenRequest request, shm::Descriptor file);
+  Status share(ClientLine& client, const Shared& shared);
+  void leave(ClientLine& client, const SessionHandle& handle);
+  bool take_words(ClientLine& client);
+  void take_word(ClientLine& client, const ClientWord& word);
+  void take_released(ClientLine& client);
+  void bury(std::uint32_t row);
+  void end_unused();
+  template <class Use>
+  void for_all_hosts(Use use) const;
+
+  const std::uint32_t clients_max_;
+  const OpenHost open_host_;
+  shm::Listener listener_;
+  shm::Descriptor events_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<ClientLine>> clients_;  // by row
+  std::unordered_map<std::uint64_t, std::unique_ptr<Shared>> sessions_;     // by number
+  std::vector<std::unique_ptr<Shared>> draining_;  // closed; somebody holds their memory still
+};
+
+}  // namespace forebay::read
