@@ -1,154 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the parts together: options, agents, memory and files. Agents are started when the first
-// session needs them, one for each way of reading: directly through the system's asynchronous
-// interface, and from the page cache by a few threads.
-#include <forebay/config.hpp>
+// Files and sessions as a user opens them: checks what is asked for, decides how the file is read
+// and by whom, and makes the session.
 #include <forebay/runtime.hpp>
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <random>
-#include <span>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "comm/communicator.hpp"
-#include "read/copy_agent.hpp"
-#include "read/engine_agent.hpp"
+#include "read/guest.hpp"
 #include "read/host.hpp"
-#include "read/window_pool.hpp"
-#include "runtime/session_registry.hpp"
+#include "runtime/runtime_core.hpp"
 #include "storage/access_rule.hpp"
 #include "storage/file.hpp"
-#include "storage/probe.hpp"
 
 namespace forebay {
 
 namespace {
 
-/// Operations of all sessions that an agent may have under way.
-constexpr std::size_t kAgentDepth = 64;
 /// With this share of an extent in the page cache, reading it counts as copying.
 constexpr double kCachedFractionMin = 0.9;
-/// Threads that keep a device busy where io_uring cannot be used: one for each request under way.
-constexpr std::size_t kDirectThreads = 16;
-/// Copying from the page cache is bound by memory: more threads than this only take cores from the
-/// application.
-constexpr unsigned kCopyThreadsMax = 4;
-
-storage::BackendChoice backend_choice(EngineChoice choice) {
-  switch (choice) {
-    case EngineChoice::kAuto:
-      return storage::BackendChoice::kAuto;
-    case EngineChoice::kRing:
-      return storage::BackendChoice::kRing;
-    case EngineChoice::kThreads:
-      break;
-  }
-  return storage::BackendChoice::kThreads;
-}
-
-unsigned copy_threads(const RuntimeOptions& options) {
-  if (options.copy_threads != 0) return options.copy_threads;
-  return std::clamp(std::thread::hardware_concurrency() / 2, 1U, kCopyThreadsMax);
-}
 
 }  // namespace
-
-/// What a Runtime, its files and its sessions share.
-class RuntimeCore {
- public:
-  RuntimeCore(const RuntimeOptions& options, const Ranks& ranks)
-      : options_(options),
-        ranks_(ranks.communicator()),
-        windows_(std::make_shared<read::WindowPool>(options.budget_bytes)),
-        registry_(name_together()) {
-    // A thread that waits for data to be copied from the page cache may as well copy some.
-    loop_.set_idle_work(
-        [this] { return helps_when_idle_.load(std::memory_order_acquire) && buffered_->help(); });
-  }
-
-  EventLoop& loop() noexcept { return loop_; }
-  Executor& executor() noexcept {
-    return options_.executor != nullptr ? *options_.executor : loop_;
-  }
-  const std::shared_ptr<read::WindowPool>& windows() const noexcept { return windows_; }
-
-  Result<std::shared_ptr<read::Agent>> agent_for(Access access) {
-    const std::lock_guard lock(mutex_);
-    return access == Access::kBuffered ? copy_agent() : engine_agent();
-  }
-
-  /// While it is held nobody else opens a session: what a plan counts on is there when it is taken.
-  std::unique_lock<std::mutex> take_turn() { return std::unique_lock(opening_); }
-
-  const Result<std::shared_ptr<comm::Communicator>>& ranks() const noexcept { return ranks_; }
-  SessionRegistry& registry() noexcept { return registry_; }
-
-  /// Who wonders why a file is read as it is finds the answer in the log.
-  void tell_of(const std::string& path, const ReadPlan& plan) const {
-    if (options_.log == nullptr) return;
-    const std::string access(name_of(*plan.access));
-    const bool is_said = plan.reason.starts_with(access);  // as in "direct: a long read"
-    options_.log->write(LogLevel::kInfo,
-                        path + ": " + (is_said ? "" : access + ": ") + plan.reason);
-  }
-
-  /// Closes what is open, so that nobody waits for agents that are gone.
-  void stop() {
-    registry_.close_all();
-    const std::lock_guard lock(mutex_);
-    if (direct_) direct_->stop();
-    if (buffered_) buffered_->stop();
-  }
-
- private:
-  Result<std::shared_ptr<read::Agent>> copy_agent() {
-    if (!buffered_) {
-      auto started =
-          read::CopyAgent::start(copy_threads(options_), [this] { loop_.offer_idle_work(); });
-      if (!started) return tl::unexpected<Error>(started.error());
-      buffered_ = std::move(*started);
-    }
-    helps_when_idle_.store(true, std::memory_order_release);
-    return buffered_;
-  }
-
-  Result<std::shared_ptr<read::Agent>> engine_agent() {
-    if (direct_) return direct_;
-    auto started = read::EngineAgent::start({.choice = backend_choice(options_.engine),
-                                             .queue_depth = kAgentDepth,
-                                             .worker_count = kDirectThreads,
-                                             .worker_cpus = {},
-                                             .log = options_.log});
-    if (started) direct_ = *started;
-    return started;
-  }
-
-  /// A number that all ranks of this Runtime know, and no other Runtime has.
-  std::uint64_t name_together() const {
-    std::random_device random;
-    std::uint64_t name = std::uint64_t{random()} << 32U | random();
-    // Where this fails, so does opening the first file, with the reason.
-    if (ranks_) {
-      static_cast<void>((*ranks_)->broadcast(std::as_writable_bytes(std::span(&name, 1)), {0}));
-    }
-    return name;
-  }
-
-  const RuntimeOptions options_;
-  EventLoop loop_;
-  const Result<std::shared_ptr<comm::Communicator>> ranks_;
-  const std::shared_ptr<read::WindowPool> windows_;
-  SessionRegistry registry_;
-  std::mutex opening_;
-  std::mutex mutex_;
-  std::shared_ptr<read::Agent> direct_;
-  std::shared_ptr<read::CopyAgent> buffered_;  // once made, never replaced
-  std::atomic<bool> helps_when_idle_{false};
-};
 
 struct File::Opened {
   std::string path;
@@ -232,6 +104,63 @@ Result<Way> choose_way(const std::shared_ptr<storage::File>& buffered,
 
 }  // namespace
 
+namespace {
+
+using SharedSession = std::shared_ptr<read::SessionCore>;
+
+/// What a session is opened for.
+struct Request {
+  ByteRange extent;
+  const ReadPlan& plan;
+  SessionHandle handle;
+};
+
+/// A session that is read by this rank.
+Result<SharedSession> host_session(RuntimeCore& runtime, Way way, const Request& request) {
+  const auto turn = runtime.take_turn();
+  auto complete = plan_read({.extent = request.extent,
+                             .access = way.access,
+                             .access_reason = way.reason,
+                             .alignment_bytes = way.file->alignment_bytes(),
+                             .available_bytes = runtime.windows()->available_bytes(),
+                             .total_bytes = runtime.windows()->budget_bytes()},
+                            request.plan);
+  if (!complete) return tl::unexpected<Error>(complete.error());
+  auto agent = runtime.agent_for(*complete->access);
+  if (!agent) return tl::unexpected<Error>(agent.error());
+  auto host = read::SessionHost::open({.file = std::move(way.file),
+                                       .extent = request.extent,
+                                       .plan = std::move(*complete),
+                                       .windows = runtime.windows(),
+                                       .agent = *agent,
+                                       .executor = &runtime.executor(),
+                                       .cached = way.cached,
+                                       .handle = request.handle});
+  if (!host) return tl::unexpected<Error>(host.error());
+  (*agent)->serve(*host);
+  return *host;
+}
+
+/// A session that the agent of this node reads; the first rank that comes has it opened there.
+Result<SharedSession> join_session(RuntimeCore& runtime, Way way, const Request& request) {
+  ReadPlan wanted = request.plan;
+  wanted.reason = wanted.access ? "access as given" : way.reason;
+  wanted.access = way.access;
+  wanted.agents = Agents::kPerNode;
+  const auto own_agent = [&runtime, access = way.access] { return runtime.agent_for(access); };
+  return runtime.node()
+      ->open({.file = std::move(way.file),
+              .extent = request.extent,
+              .plan = std::move(wanted),
+              .executor = &runtime.executor(),
+              .handle = request.handle,
+              .line = nullptr,
+              .own_agent = own_agent})
+      .map([](std::shared_ptr<read::SessionGuest> guest) { return SharedSession(guest); });
+}
+
+}  // namespace
+
 Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
   const SessionHandle handle = runtime_->registry().next();
   const auto checked = check_extent(path(), size(), extent);
@@ -249,30 +178,13 @@ Result<Session> File::open_session(ByteRange extent,
                                    const SessionHandle& handle) const {
   auto way = choose_way(opened_->buffered, extent, plan.access);
   if (!way) return tl::unexpected<Error>(way.error());
-  const auto turn = runtime_->take_turn();
-  auto complete = plan_read({.extent = extent,
-                             .access = way->access,
-                             .access_reason = way->reason,
-                             .alignment_bytes = way->file->alignment_bytes(),
-                             .available_bytes = runtime_->windows()->available_bytes(),
-                             .total_bytes = runtime_->windows()->budget_bytes()},
-                            plan);
-  if (!complete) return tl::unexpected<Error>(complete.error());
-  auto agent = runtime_->agent_for(*complete->access);
-  if (!agent) return tl::unexpected<Error>(agent.error());
-  auto core = read::SessionHost::open({.file = std::move(way->file),
-                                       .extent = extent,
-                                       .plan = std::move(*complete),
-                                       .windows = runtime_->windows(),
-                                       .agent = *agent,
-                                       .executor = &runtime_->executor(),
-                                       .cached = way->cached,
-                                       .handle = handle});
+  const bool at_node =
+      choose_agents(way->access, runtime_->ranks_at_node(), plan) == Agents::kPerNode;
+  auto core = at_node ? join_session(*runtime_, std::move(*way), {extent, plan, handle})
+                      : host_session(*runtime_, std::move(*way), {extent, plan, handle});
   if (!core) return tl::unexpected<Error>(core.error());
-  const std::shared_ptr<read::SessionCore> shared = *core;
-  Session session(shared);
-  runtime_->registry().enlist(shared, session);
-  (*agent)->serve(*core);
+  Session session(*core);
+  runtime_->registry().enlist(*core, session);
   return session;
 }
 

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/runtime_core.hpp"
+
+#include <algorithm>
+#include <random>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "read/host.hpp"
+#include "storage/file.hpp"
+#include "storage/probe.hpp"
+
+namespace forebay {
+
+namespace {
+
+/// Operations of all sessions that an agent may have under way.
+constexpr std::size_t kAgentDepth = 64;
+/// Threads that keep a device busy where io_uring cannot be used: one for each request under way.
+constexpr std::size_t kDirectThreads = 16;
+/// Copying from the page cache is bound by memory: more threads than this only take cores from the
+/// application.
+constexpr unsigned kCopyThreadsMax = 4;
+/// With the agent of the own node, when a Runtime is made.
+constexpr std::chrono::seconds kJoinPatience{20};
+
+storage::BackendChoice backend_choice(EngineChoice choice) {
+  switch (choice) {
+    case EngineChoice::kAuto:
+      return storage::BackendChoice::kAuto;
+    case EngineChoice::kRing:
+      return storage::BackendChoice::kRing;
+    case EngineChoice::kThreads:
+      break;
+  }
+  return storage::BackendChoice::kThreads;
+}
+
+unsigned copy_threads(const RuntimeOptions& options) {
+  if (options.copy_threads != 0) return options.copy_threads;
+  return std::clamp(std::thread::hardware_concurrency() / 2, 1U, kCopyThreadsMax);
+}
+
+}  // namespace
+
+RuntimeCore::RuntimeCore(const RuntimeOptions& options, const Ranks& ranks)
+    : options_(options),
+      ranks_(ranks.communicator()),
+      windows_(std::make_shared<read::WindowPool>(options.budget_bytes)),
+      registry_(name_together()) {
+  // A thread that waits for data to be copied from the page cache may as well copy some.
+  loop_.set_idle_work(
+      [this] { return helps_when_idle_.load(std::memory_order_acquire) && buffered_->help(); });
+  join_node();
+}
+
+Result<std::shared_ptr<read::Agent>> RuntimeCore::agent_for(Access access) {
+  const std::lock_guard lock(mutex_);
+  return access == Access::kBuffered ? copy_agent() : engine_agent();
+}
+
+void RuntimeCore::log(LogLevel level, const std::string& text) const {
+  if (options_.log != nullptr) options_.log->write(level, text);
+}
+
+void RuntimeCore::tell_of(const std::string& path, const ReadPlan& plan) const {
+  const std::string access(name_of(*plan.access));
+  const bool is_said = plan.reason.starts_with(access);  // as in "direct: a long read"
+  log(LogLevel::kInfo, path + ": " + (is_said ? "" : access + ": ") + plan.reason);
+}
+
+void RuntimeCore::stop() {
+  registry_.close_all();
+  if (node_) node_->stop();
+  const std::lock_guard lock(mutex_);
+  if (direct_) direct_->stop();
+  if (buffered_) buffered_->stop();
+}
+
+Result<std::shared_ptr<read::Agent>> RuntimeCore::copy_agent() {
+  if (!buffered_) {
+    auto started =
+        read::CopyAgent::start(copy_threads(options_), [this] { loop_.offer_idle_work(); });
+    if (!started) return tl::unexpected<Error>(started.error());
+    buffered_ = std::move(*started);
+  }
+  helps_when_idle_.store(true, std::memory_order_release);
+  return buffered_;
+}
+
+Result<std::shared_ptr<read::Agent>> RuntimeCore::engine_agent(
+    std::shared_ptr<read::Chores> chores) {
+  if (direct_) return direct_;
+  auto started = read::EngineAgent::start({.choice = backend_choice(options_.engine),
+                                           .queue_depth = kAgentDepth,
+                                           .worker_count = kDirectThreads,
+                                           .worker_cpus = {},
+                                           .log = options_.log},
+                                          std::move(chores));
+  if (started) direct_ = *started;
+  return started;
+}
+
+/// A number that all ranks of this Runtime know, and no other Runtime has.
+std::uint64_t RuntimeCore::name_together() const {
+  std::random_device random;
+  std::uint64_t name = std::uint64_t{random()} << 32U | random();
+  // Where this fails, so does opening the first file, with the reason.
+  if (ranks_) {
+    static_cast<void>((*ranks_)->broadcast(std::as_writable_bytes(std::span(&name, 1)), {0}));
+  }
+  return name;
+}
+
+/// Ranks that cannot share read for themselves, all of them; the log says why.
+void RuntimeCore::join_node() {
+  if (!ranks_ || (*ranks_)->nodes().count() == (*ranks_)->size()) return;
+  comm::Communicator& ranks = **ranks_;
+  const comm::Nodes& nodes = ranks.nodes();
+  const comm::Node here = nodes.node_of(ranks.rank());
+  const auto ranks_here = static_cast<std::uint32_t>(nodes.ranks_of(here).size());
+  Result<std::string> name;
+  if (nodes.leader_of(here) == ranks.rank()) name = start_node_agent(ranks_here);
+  auto client =
+      name.and_then([&](const std::string& own_name) { return connect_to_node(own_name); });
+  if (!name) static_cast<void>(connect_to_node({}));  // it takes all ranks
+  const auto joined = ranks.all_reduce(comm::Reduction::kMin, client ? 1 : 0);
+  if (joined && *joined == 1) {
+    node_ = std::move(*client);
+    ranks_at_node_ = ranks_here;
+    return;
+  }
+  const std::string reason = client ? "another rank could not" : client.error().message();
+  log(LogLevel::kWarning, "each rank reads files for itself: " + reason);
+}
+
+Result<std::string> RuntimeCore::start_node_agent(std::uint32_t clients) {
+  auto agent = read::NodeAgent::start(
+      clients, [this](read::NodeAgent::Order order) { return open_host(std::move(order)); });
+  if (!agent) return tl::unexpected<Error>(agent.error());
+  clients_at_node_ = clients;
+  const std::lock_guard lock(mutex_);
+  if (auto started = engine_agent(*agent); !started) return tl::unexpected<Error>(started.error());
+  return (*agent)->name();
+}
+
+/// Collective: ranks learn the names of their agents from those who have one.
+Result<std::shared_ptr<read::NodeClient>> RuntimeCore::connect_to_node(
+    const std::string& own_name) {
+  comm::Communicator& ranks = **ranks_;
+  const auto names = ranks.all_gather(std::as_bytes(std::span(own_name)));
+  if (!names) return tl::unexpected<Error>(names.error());
+  const comm::Nodes& nodes = ranks.nodes();
+  const comm::Rank leader = nodes.leader_of(nodes.node_of(ranks.rank()));
+  const comm::Bytes& bytes = names->at(leader.number);
+  const std::string name(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (name.empty()) {
+    return failure({.kind = ErrorClass::kUnsupported,
+                    .operation = "connect to the agent of this node",
+                    .cause = "rank " + std::to_string(leader.number) + " could not start it"});
+  }
+  return read::NodeClient::connect(name, std::chrono::steady_clock::now() + kJoinPatience);
+}
+
+/// On the agent's thread: a session for clients.
+Result<std::shared_ptr<read::SessionHost>> RuntimeCore::open_host(read::NodeAgent::Order order) {
+  const read::OpenRequest& request = order.request;
+  if (!order.file) {
+    return failure({.kind = ErrorClass::kLimit,
+                    .operation = "open a read session",
+                    .path = request.path,
+                    .cause = "the file did not reach the agent of this node, which has no "
+                             "descriptors left"});
+  }
+  // What the rank found out about the file counts as found here.
+  const Access access = request.plan.access.value_or(Access::kBuffered);
+  ReadPlan wanted = request.plan;
+  wanted.access.reset();
+  auto file = storage::open_descriptor(order.file.get(), request.path, {.access = access});
+  if (!file) return tl::unexpected<Error>(file.error());
+  auto agent = agent_for(access);
+  if (!agent) return tl::unexpected<Error>(agent.error());
+  const auto turn = take_turn();
+  auto plan = plan_read({.extent = request.extent,
+                         .access = access,
+                         .access_reason = request.plan.reason,
+                         .alignment_bytes = (*file)->alignment_bytes(),
+                         .available_bytes = windows_->available_bytes(),
+                         .total_bytes = windows_->budget_bytes(),
+                         .ranks_at_node = clients_at_node_},
+                        wanted);
+  if (!plan) return tl::unexpected<Error>(plan.error());
+  auto host = read::SessionHost::open({.file = std::move(*file),
+                                       .extent = request.extent,
+                                       .plan = std::move(*plan),
+                                       .windows = windows_,
+                                       .agent = *agent,
+                                       .executor = &loop_,
+                                       .handle = request.handle,
+                                       .make_books = std::move(order.make_books),
+                                       .clients = clients_at_node_});
+  if (host) (*agent)->serve(*host);
+  return host;
+}
+
+}  // namespace forebay

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// RuntimeCore: what a Runtime, its files and its sessions share. Agents are started when the first
+// session needs them, one for each way of reading: directly through the system's asynchronous
+// interface, and from the page cache by a few threads. Where ranks share a node, one of them has
+// the node's agent from the beginning, and all are its clients.
+#pragma once
+
+#include <forebay/runtime.hpp>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "read/copy_agent.hpp"
+#include "read/engine_agent.hpp"
+#include "read/node_agent.hpp"
+#include "read/node_client.hpp"
+#include "read/window_pool.hpp"
+#include "runtime/session_registry.hpp"
+
+namespace forebay {
+
+class RuntimeCore {
+ public:
+  /// Collective where there are several ranks.
+  RuntimeCore(const RuntimeOptions& options, const Ranks& ranks);
+
+  EventLoop& loop() noexcept { return loop_; }
+  Executor& executor() noexcept {
+    return options_.executor != nullptr ? *options_.executor : loop_;
+  }
+  const std::shared_ptr<read::WindowPool>& windows() const noexcept { return windows_; }
+  Result<std::shared_ptr<read::Agent>> agent_for(Access access);
+
+  /// While it is held nobody else opens a session: what a plan counts on is there when it is taken.
+  std::unique_lock<std::mutex> take_turn() { return std::unique_lock(opening_); }
+
+  const Result<std::shared_ptr<comm::Communicator>>& ranks() const noexcept { return ranks_; }
+  SessionRegistry& registry() noexcept { return registry_; }
+  /// The line to the agent of this node; null where this rank reads for itself.
+  const std::shared_ptr<read::NodeClient>& node() const noexcept { return node_; }
+  /// Ranks that the node's agent serves, this one included.
+  std::uint32_t ranks_at_node() const noexcept { return ranks_at_node_; }
+
+  /// Who wonders why a file is read as it is finds the answer in the log.
+  void tell_of(const std::string& path, const ReadPlan& plan) const;
+
+  /// Closes what is open, so that nobody waits for agents that are gone.
+  void stop();
+
+ private:
+  Result<std::shared_ptr<read::Agent>> copy_agent();
+  Result<std::shared_ptr<read::Agent>> engine_agent(std::shared_ptr<read::Chores> chores = nullptr);
+  std::uint64_t name_together() const;
+  void join_node();
+  Result<std::string> start_node_agent(std::uint32_t clients);
+  Result<std::shared_ptr<read::NodeClient>> connect_to_node(const std::string& own_name);
+  Result<std::shared_ptr<read::SessionHost>> open_host(read::NodeAgent::Order order);
+  void log(LogLevel level, const std::string& text) const;
+
+  const RuntimeOptions options_;
+  EventLoop loop_;
+  const Result<std::shared_ptr<comm::Communicator>> ranks_;
+  const std::shared_ptr<read::WindowPool> windows_;
+  SessionRegistry registry_;
+  std::uint32_t ranks_at_node_ = 1;
+  std::uint32_t clients_at_node_ = 0;  // where the agent is: set before it starts
+  std::shared_ptr<read::NodeClient> node_;
+  std::mutex opening_;
+  std::mutex mutex_;
+  std::shared_ptr<read::Agent> direct_;
+  std::shared_ptr<read::CopyAgent> buffered_;  // once made, never replaced
+  std::atomic<bool> helps_when_idle_{false};
+};
+
+}  // namespace forebay
