@@ -179,7 +179,7 @@ class Views {
   bool done() const noexcept { return rest_.empty(); }
   /// What has not been handed out yet.
   ByteRange rest() const noexcept { return rest_; }
-  /// The next piece; asks for the two after it early. Not when done().
+  /// The next piece; asks early for as many after it as keep storage busy. Not when done().
   Future<View> next();
 
   /// Calls `use(const View&)` for each piece on this thread, blocking in between; stops at the
@@ -195,8 +195,10 @@ class Views {
   }
 
  private:
+  void ask_ahead();
   Session session_;
   ByteRange rest_;
+  std::uint64_t asked_end_ = 0;  // pieces before it were asked for
 };
 
 }  // namespace forebay

@@ -33,7 +33,8 @@ Schedule::Limits limits_of(const SessionHost::Setup& setup) {
           .eager_max = eager_max,
           .alignment_bytes = load_alignment_of(*setup.file),
           .retirement = plan.retirement,
-          .losses_before_growth = setup.cached ? kLossesBeforeGrowth : 0};
+          .losses_before_growth = setup.cached ? kLossesBeforeGrowth : 0,
+          .readers_max = setup.clients};
 }
 
 /// Books on the heap, for a session whose tasks are in this process.

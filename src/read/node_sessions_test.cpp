@@ -5,7 +5,9 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
-#include <set>
+#include <fstream>
+#include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,6 +37,7 @@ class Node {
     node_ = NodeAgent::start(kClientsMax, [this](NodeAgent::Order order) {
               return open(std::move(order));
             }).value();
+    const std::lock_guard lock(mutex_);  // clients may be fast
     agent_ =
         EngineAgent::start({.choice = storage::BackendChoice::kThreads, .queue_depth = 8}, node_)
             .value();
@@ -45,7 +48,10 @@ class Node {
 
   std::string name() const { return node_->name(); }
   const std::shared_ptr<WindowPool>& windows() const { return windows_; }
-  const std::shared_ptr<Agent>& agent() const { return agent_; }
+  std::shared_ptr<Agent> agent() {
+    const std::lock_guard lock(mutex_);
+    return agent_;
+  }
   void stop() {
     agent_->stop();
     node_.reset();
@@ -59,16 +65,17 @@ class Node {
                                    .extent = order.request.extent,
                                    .plan = order.request.plan,
                                    .windows = windows_,
-                                   .agent = agent_,
+                                   .agent = agent(),
                                    .handle = order.request.handle,
                                    .make_books = std::move(order.make_books),
                                    .clients = kClientsMax});
-    if (host) agent_->serve(*host);
+    if (host) agent()->serve(*host);
     return host;
   }
 
   std::shared_ptr<WindowPool> windows_ = std::make_shared<WindowPool>(1_MiB);
   std::shared_ptr<NodeAgent> node_;
+  std::mutex mutex_;
   std::shared_ptr<Agent> agent_;
 };
 
@@ -116,6 +123,23 @@ class Seat {
   std::shared_ptr<Agent> own_;
 };
 
+/// Of the mapping that `address` lies in, as the kernel says.
+std::string permissions_at(const std::byte* address) {
+  std::ifstream maps("/proc/self/maps");
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    std::uintptr_t first = 0;
+    std::uintptr_t last = 0;
+    std::string permissions;
+    words >> std::hex >> first;
+    words.ignore(1);
+    words >> last >> permissions;
+    if (first <= wanted && wanted < last) return permissions;
+  }
+  return "nowhere";
+}
+
 class NodeSessions : public ::testing::Test {
  protected:
   NodeSessions() {
@@ -159,8 +183,7 @@ TEST_F(NodeSessions, views_lie_in_memory_that_cannot_be_written) {
   const auto view = result_of(session.view({0, kUnit}));
   ASSERT_TRUE(view);
   EXPECT_FALSE(view->is_copy());
-  auto* const bytes = const_cast<std::byte*>(view->bytes().data());
-  EXPECT_EXIT(*bytes = std::byte{1}, ::testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EQ(permissions_at(view->bytes().data()), "r--s");
 }
 
 TEST_F(NodeSessions, clients_close_in_any_order_and_memory_comes_back) {

@@ -31,7 +31,11 @@ constexpr std::uint32_t align_down(std::uint32_t value, std::uint32_t alignment)
 }  // namespace
 
 Schedule::Schedule(const Geometry& geometry, const shm::SessionBooks& books, const Limits& limits)
-    : geometry_(geometry), books_(books), limits_(limits), eager_limit_(limits.eager_first) {
+    : geometry_(geometry),
+      books_(books),
+      limits_(limits),
+      eager_limit_(limits.eager_first),
+      readers_(limits.readers_max) {
   FOREBAY_ASSERT(limits.slots > 0);
   FOREBAY_ASSERT(limits.slots <= limits.slots_max);
   FOREBAY_ASSERT(limits.loads_max > 0);
@@ -49,6 +53,7 @@ void Schedule::want(SplinterIndex splinter, ValidBytes part, Urgency urgency, Pr
   if (precision == Precision::kWhole && !wasteful) part = geometry_.whole(splinter);
   const auto [found, is_new] = wants_.try_emplace(splinter, Want{part, urgency});
   if (is_new) {
+    note_return(entry);
     if (entry.load().residency() == Residency::kAbsent) entry.set_residency(Residency::kWanted);
     enqueue(splinter, urgency);
     return;
@@ -151,7 +156,8 @@ Schedule::Standing Schedule::survey_slot(std::uint32_t index) {
   }
   if (books_.ledger().pins(index) > 0) return Standing::kHeld;
   const bool once = limits_.retirement == Retirement::kOnce;
-  if (once && served >= retires_at(books_[slot.splinter])) return Standing::kRetired;
+  const std::uint64_t enough = std::uint64_t{retires_at(books_[slot.splinter])} * readers();
+  if (once && served >= enough) return Standing::kRetired;
   if (slot.spared_until == TimePoint::max()) slot.spared_until = now_ + kPatience;
   const bool untaken = served < slot.promised_bytes;
   if (untaken && now_ < slot.spared_until && (once || !slot.used)) return Standing::kPromised;
@@ -331,6 +337,23 @@ Schedule::Verdict Schedule::without_slot(Urgency urgency) const {
   return all_held && urgency >= Urgency::kAwaited ? Verdict::kStarved : Verdict::kRest;
 }
 
+/// A splinter that was retired has no valid bytes for that reason.
+void Schedule::note_return(const shm::Splinter& entry) {
+  const shm::Splinter::Word word = entry.load();
+  const bool is_gone = word.residency() == Residency::kAbsent && word.generation() > 0;
+  if (is_gone && entry.valid().size() == 0) readers_.came_back();
+}
+
+void Schedule::note_departure(std::uint32_t slot, std::uint64_t served_bytes) {
+  shm::Splinter& entry = books_[slots_[slot].splinter];
+  const std::uint64_t kept_for = std::uint64_t{retires_at(entry)} * (readers() - 1);
+  if (standing_[slot] == Standing::kRetired) {
+    entry.set_valid({});
+  } else if (served_bytes >= kept_for) {
+    readers_.was_kept_in_vain();
+  }
+}
+
 void Schedule::note_waste() { waste_ = std::min(waste_ + 1, kWasteMemory); }
 
 void Schedule::forgive_waste() {
@@ -344,7 +367,9 @@ bool Schedule::vacate(std::uint32_t slot) {
   const bool mostly_unused = standing_[slot] != Standing::kRetired &&
                              taken.served_seen < books_[taken.splinter].valid().size() / 2;
   if (!books_.ledger().try_evict(books_[taken.splinter])) return false;
-  served_bytes_ += books_.served_bytes(slot);
+  const std::uint64_t served = books_.served_bytes(slot);
+  served_bytes_ += served;
+  note_departure(slot, served);
   if (standing_[slot] != Standing::kRetired) ++losses_;
   if (asked && taken.whole && taken.used) {
     if (mostly_unused) {

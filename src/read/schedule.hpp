@@ -16,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "read/geometry.hpp"
+#include "read/reader_count.hpp"
 #include "shm/session_books.hpp"
 
 namespace forebay::read {
@@ -54,6 +55,8 @@ class Schedule {
     /// before the window grows although some of it is not held by anybody. 0 where reading again is
     /// dear.
     std::uint32_t losses_before_growth = 0;
+    /// How many clients may each want all bytes once (kOnce): how many do is found out.
+    std::uint32_t readers_max = 1;
   };
 
   enum class Verdict : std::uint8_t {
@@ -107,7 +110,9 @@ class Schedule {
   bool needs_slot() const noexcept { return needs_slot_; }
   /// True if it rested because enough is read ahead.
   bool reads_ahead() const noexcept { return eager_next_ < geometry_.count(); }
-  /// Bytes of a splinter after which it is retired: what was loaded of it.
+  /// How many times each byte is wanted, as it looks now.
+  std::uint32_t readers() const noexcept { return readers_.value(); }
+  /// Bytes of a splinter after which one reader has all of it: what was loaded of it.
   static std::uint32_t retires_at(const shm::Splinter& splinter) noexcept {
     return splinter.valid().size();
   }
@@ -169,6 +174,8 @@ class Schedule {
   bool growth_helps(Urgency urgency) const;
   bool growth_pays() const;
   Verdict without_slot(Urgency urgency) const;
+  void note_return(const shm::Splinter& entry);
+  void note_departure(std::uint32_t slot, std::uint64_t served_bytes);
   void note_waste();
   void forgive_waste();
   bool vacate(std::uint32_t slot);
@@ -196,8 +203,11 @@ class Schedule {
   std::uint64_t rereads_ = 0;
   std::uint64_t losses_ = 0;        // splinters pushed out before they were used up, since it grew
   std::uint64_t served_bytes_ = 0;  // of splinters that have left the window
-  std::uint32_t waste_ = 0;         // how many of the last splinters were pushed out mostly unused
-  TimePoint now_;                   // of the current call
+  std::uint32_t readers_ = 1;
+  std::uint32_t returns_ = 0;   // retired splinters that were wanted again, since it changed
+  std::uint32_t overkept_ = 0;  // those that were not, though they were kept for that
+  std::uint32_t waste_ = 0;     // how many of the last splinters were pushed out mostly unused
+  TimePoint now_;               // of the current call
   std::optional<TimePoint> retry_at_;  // when those who wait may push out more
   bool growth_refused_ = false;
   bool needs_slot_ = false;

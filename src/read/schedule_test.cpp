@@ -109,6 +109,69 @@ TEST(Schedule, no_time_to_retry_is_kept_from_before) {
   EXPECT_FALSE(bench.schedule.retry_at());
 }
 
+// Ranks of a node that all read all of a file: whoever came second found nothing.
+TEST(Schedule, what_a_second_reader_comes_back_for_is_kept_for_both) {
+  Schedule::Limits two_readers = limits(4, 4, 0);
+  two_readers.readers_max = 2;
+  Bench bench(64, two_readers);
+  for (SplinterIndex i = 0; i < 16; ++i) {
+    bench.want(i, Urgency::kAwaited);
+    bench.run();
+    bench.serve(i);
+  }
+  EXPECT_EQ(bench.schedule.readers(), 1U);
+  for (SplinterIndex i = 0; i < 8; ++i) {
+    bench.want(i, Urgency::kAwaited);  // long gone
+    bench.run();
+    bench.serve(i);
+  }
+  EXPECT_EQ(bench.schedule.readers(), 2U);
+  bench.want(20, Urgency::kAwaited);
+  bench.run();
+  bench.serve(20);
+  for (SplinterIndex i = 21; i < 24; ++i) {
+    bench.want(i, Urgency::kAwaited);
+    bench.run();
+    EXPECT_TRUE(bench.ready(20));
+    bench.serve(i);
+    bench.serve(i);
+  }
+  bench.want(24, Urgency::kAwaited);
+  bench.run();
+  EXPECT_TRUE(bench.ready(20)) << "others were taken by both";
+  bench.serve(20);
+}
+
+TEST(Schedule, what_was_kept_for_readers_who_do_not_come_is_retired_early_again) {
+  Schedule::Limits two_readers = limits(2, 2, 0);
+  two_readers.readers_max = 2;
+  Bench bench(256, two_readers);
+  const auto pass = [&](SplinterIndex first, SplinterIndex last) {
+    for (SplinterIndex i = first; i < last; ++i) {
+      bench.want(i, Urgency::kAwaited);
+      bench.run();
+      bench.serve(i);
+    }
+  };
+  pass(0, 9);
+  pass(0, 9);
+  ASSERT_EQ(bench.schedule.readers(), 2U);
+  pass(100, 150);
+  EXPECT_EQ(bench.schedule.readers(), 1U);
+}
+
+TEST(Schedule, a_single_reader_who_comes_back_changes_nothing) {
+  Bench bench(64, limits(4, 4, 0));
+  for (int pass = 0; pass < 3; ++pass) {
+    for (SplinterIndex i = 0; i < 16; ++i) {
+      bench.want(i, Urgency::kAwaited);
+      bench.run();
+      bench.serve(i);
+    }
+  }
+  EXPECT_EQ(bench.schedule.readers(), 1U);
+}
+
 TEST(Schedule, where_reading_again_is_cheap_the_window_grows_after_losses_only) {
   Schedule::Limits cheap = limits(2, 64, 0);
   cheap.losses_before_growth = 3;

@@ -19,8 +19,8 @@ using read::ExtentCursor;
 using read::Geometry;
 using read::SessionCore;
 
-/// How many pieces Views asks for beyond the one it waits for.
-constexpr std::uint64_t kPiecesAhead = 2;
+/// How many pieces Views asks for at least beyond the one it waits for.
+constexpr std::uint64_t kPiecesAheadMin = 2;
 
 std::optional<Error> refuse_range(const SessionCore& core, const ByteRange& range) {
   const ByteRange& extent = core.geometry().extent();
@@ -175,8 +175,20 @@ Future<View> Views::next() {
   const ByteRange piece{rest_.offset, piece_end - rest_.offset};
   rest_ = {piece_end, rest_.end() - piece_end};
   Future<View> view = session_.view(piece);
-  session_.prefetch(intersect(rest_, {piece_end, kPiecesAhead * unit}));
+  ask_ahead();
   return view;
+}
+
+/// In batches, as each time it is told of something new an agent may have to wake up.
+void Views::ask_ahead() {
+  const ReadPlan& plan = session_.plan();
+  const std::uint64_t unit = plan.splinter_bytes;
+  const std::uint64_t busy = std::min(plan.queue_depth * plan.request_bytes, plan.window_bytes / 4);
+  const std::uint64_t ahead = std::max(kPiecesAheadMin, busy / unit) * unit;
+  const std::uint64_t from = std::max(asked_end_, rest_.offset);
+  if (from > rest_.offset + ahead / 2) return;
+  asked_end_ = rest_.offset + ahead;
+  session_.prefetch(intersect(rest_, {from, asked_end_ - from}));
 }
 
 }  // namespace forebay
