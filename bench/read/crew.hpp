@@ -12,6 +12,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include <sys/types.h>
 
 #include "bench/frame/slices.hpp"
 #include "comm/communicator.hpp"
@@ -28,6 +31,8 @@ enum class Work : std::uint32_t {
   kHits,             ///< views of what is in the window already; several passes
   kMpiIndependent,   ///< MPI-IO: each task reads its slice
   kMpiCollective,    ///< MPI-IO: each rank reads its share in one collective call
+  kMisses,           ///< views of what is not in the window, one after the other (single.cpp)
+  kMissesPlainly,    ///< the same pieces by pread
 };
 
 /// MPI-IO's users tune it by hints; these are what they try first.
@@ -37,7 +42,7 @@ enum class Hints : std::uint32_t {
   kAggregateAll,   ///< romio_cb_read on, an aggregator for each rank
 };
 
-/// Plain bytes, broadcast before each measurement.
+/// Plain bytes, told before each measurement.
 struct Job {
   Work work = Work::kLeave;
   Hints hints = Hints::kDefault;
@@ -63,11 +68,21 @@ class Crew {
   /// before (an open file, memory) is made outside the clock.
   Result<double> time(const Job& job);
 
+  /// On rank 0: what each rank found by itself, by rank; from works that do (Performance::found).
+  Result<std::vector<double>> measure(const Job& job);
+
   /// On all others: does what rank 0 says until it leaves.
   Status serve();
 
  private:
-  Result<double> take_part(const Job& job);
+  /// What a rank brings home.
+  struct Outcome {
+    double seconds = 0;  ///< from the start of all to the end of all
+    double found = 0;    ///< by this rank; 0 from works that only take time
+  };
+  Status tell(const Job& job);
+  Result<Outcome> take_part(const Job& job);
+  Result<std::vector<double>> collect(const Result<Outcome>& mine);
 
   std::shared_ptr<comm::Communicator> ranks_;
   Runtime runtime_;

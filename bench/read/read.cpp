@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/frame/benchmark.hpp"
-#include "bench/read/crew.hpp"
+#include "bench/read/rows.hpp"
 #include "bench/read/the_crew.hpp"
 #include "tools/probe/page_cache.hpp"
 
@@ -14,12 +13,8 @@ namespace forebay::bench::read {
 
 namespace {
 
-constexpr std::uint64_t kTasks = 16384;
 constexpr std::uint64_t kSmallFileBytes = 16_MiB;
-constexpr double kMicroseconds = 1e6;
 constexpr double kHitPasses = 20;
-
-using Prepare = std::function<Status()>;
 
 struct Way {
   const char* name;
@@ -55,14 +50,6 @@ std::vector<Peer> peers_of(const Rounds& rounds) {
   for (const Way& way : all_ways())
     peers.push_back({way.name, "s", rounds.summary(way.name)});
   return peers;
-}
-
-Result<Cut> large_cut(Context& context) {
-  const std::uint64_t file_bytes = context.choose(1_GiB, 128_MiB);
-  auto path = context.word_file(file_bytes);
-  if (!path) return tl::unexpected<Error>(path.error());
-  return Cut{
-      .path = *path, .file_bytes = file_bytes, .task_count = context.choose(kTasks, kTasks / 8)};
 }
 
 /// One row: sessions over naive, with all other ways beside them.
@@ -166,6 +153,14 @@ Status bench_requests(Context& context) {
 
 }  // namespace
 
+Result<Cut> large_cut(Context& context) {
+  const std::uint64_t file_bytes = context.choose(1_GiB, 128_MiB);
+  auto path = context.word_file(file_bytes);
+  if (!path) return tl::unexpected<Error>(path.error());
+  return Cut{
+      .path = *path, .file_bytes = file_bytes, .task_count = context.choose(kTasks, kTasks / 8)};
+}
+
 FOREBAY_BENCHMARK(read, "many tasks on several ranks read one file, beside MPI-IO") {
   context.set_parameter("ranks", the_crew().ranks().size());
   context.set_parameter("mpi", the_crew().ranks().name());
@@ -175,6 +170,7 @@ FOREBAY_BENCHMARK(read, "many tasks on several ranks read one file, beside MPI-I
     return done;
   if (auto done = bench_flatness(context); !done) return done;
   if (auto done = bench_requests(context); !done) return done;
+  if (auto done = bench_misses(context); !done) return done;
   return bench_over_naive(context, "read.cold.over_naive", 9, Goal{0.9}, cold);
 }
 

@@ -174,9 +174,17 @@ Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site) {
   }
   auto file = site.runtime.open(mine.cut.path.string());
   if (!file) return tl::unexpected<Error>(file.error());
-  if (site.job.work == Work::kHits) return prepare_hits(*file, mine);
-  if (site.job.work == Work::kFetch)
-    return performed([file = *file, mine] { return run_fetch(file, mine); });
+  switch (site.job.work) {
+    case Work::kHits:
+      return prepare_hits(*file, mine);
+    case Work::kMisses:
+    case Work::kMissesPlainly:
+      return prepare_misses(site, *file);
+    case Work::kFetch:
+      return performed([file = *file, mine] { return run_fetch(file, mine); });
+    default:
+      break;
+  }
   return performed(
       [&loop = site.runtime.loop(), file = *file, mine] { return run_session(loop, file, mine); });
 }

@@ -25,6 +25,8 @@ class Performance {
  public:
   virtual ~Performance() = default;
   virtual Status run() = 0;
+  /// What this rank found by itself, after run(); works that only take time find nothing.
+  virtual double found() const { return 0; }
 };
 
 /// The bytes of this rank's tasks: neighbours, as a block map of chares gives them.
@@ -32,6 +34,9 @@ ByteRange share_of(const Job& job, const comm::Communicator& ranks);
 
 /// Opens what the clock does not time. Collective: opening is.
 Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site);
+
+/// Requests one at a time, each of them a miss.
+Result<std::unique_ptr<Performance>> prepare_misses(const WorkSite& site, const File& file);
 
 /// The ways of MPI-IO.
 Result<std::unique_ptr<Performance>> prepare_collective_file(const WorkSite& site);

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The crew does what it is told, with ranks that are threads of this process.
+#include "bench/read/crew.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/frame/word_file.hpp"
+#include "bench/frame/work_folder.hpp"
+#include "comm/in_process.hpp"
+
+namespace forebay::bench::read {
+namespace {
+
+class CrewTest : public testing::Test {
+ protected:
+  CrewTest() { EXPECT_TRUE(write_word_file(cut_.path, cut_.file_bytes)); }
+
+  /// What rank 0 does; the others serve it.
+  static Status run(std::uint32_t ranks, const std::function<void(Crew&)>& lead) {
+    return comm::run_ranks({.count = ranks},
+                           [&](const std::shared_ptr<comm::Communicator>& mine) -> Status {
+                             Crew crew(mine);
+                             if (mine->rank().number != 0) return crew.serve();
+                             lead(crew);
+                             return {};
+                           });
+  }
+
+  Result<WorkFolder> folder_ = WorkFolder::make(".");
+  Cut cut_{.path = folder_.value().path() / "words", .file_bytes = 4_MiB, .task_count = 64};
+};
+
+TEST_F(CrewTest, every_way_of_reading_ends_well) {
+  const Status done = run(3, [&](Crew& crew) {
+    for (const Work work : {Work::kNaive, Work::kNaiveDescriptor, Work::kSession, Work::kFetch,
+                            Work::kHits, Work::kMpiIndependent, Work::kMpiCollective}) {
+      const auto seconds = crew.time(Job::of(work, cut_));
+      ASSERT_TRUE(seconds) << seconds.error().message();
+      EXPECT_GT(*seconds, 0);
+    }
+  });
+  EXPECT_TRUE(done) << done.error().message();
+}
+
+TEST_F(CrewTest, each_rank_tells_what_it_found) {
+  const Status done = run(3, [&](Crew& crew) {
+    for (const Work work : {Work::kMisses, Work::kMissesPlainly}) {
+      const auto found = crew.measure(Job::of(work, cut_));
+      ASSERT_TRUE(found) << found.error().message();
+      EXPECT_THAT(*found, testing::AllOf(testing::SizeIs(3), testing::Each(testing::Gt(0.0))));
+    }
+  });
+  EXPECT_TRUE(done) << done.error().message();
+}
+
+TEST_F(CrewTest, what_fails_on_all_ranks_is_told_and_the_crew_goes_on) {
+  const Cut nowhere{.path = folder_->path() / "none", .file_bytes = 4_MiB, .task_count = 64};
+  const Status done = run(2, [&](Crew& crew) {
+    const auto failed = crew.time(Job::of(Work::kSession, nowhere));
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().kind(), ErrorClass::kNotFound);
+    EXPECT_TRUE(crew.time(Job::of(Work::kSession, cut_)));
+  });
+  EXPECT_TRUE(done) << done.error().message();
+}
+
+TEST_F(CrewTest, bytes_that_are_not_those_of_the_file_are_noticed) {
+  const Cut shifted{.path = folder_->path() / "shifted", .file_bytes = 4_MiB, .task_count = 64};
+  ASSERT_TRUE(write_word_file(shifted.path, shifted.file_bytes));
+  ASSERT_EQ(::truncate(shifted.path.c_str(), 0), 0);
+  ASSERT_EQ(::truncate(shifted.path.c_str(), static_cast<off_t>(shifted.file_bytes)), 0);
+  const Status done = run(2, [&](Crew& crew) {
+    for (const Work work : {Work::kNaive, Work::kSession, Work::kMpiCollective}) {
+      const auto failed = crew.time(Job::of(work, shifted));
+      ASSERT_FALSE(failed);
+      EXPECT_EQ(failed.error().kind(), ErrorClass::kDamage);
+    }
+  });
+  EXPECT_TRUE(done) << done.error().message();
+}
+
+}  // namespace
+}  // namespace forebay::bench::read

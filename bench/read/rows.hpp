@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pages of `bench read` share. Each page has some rows of the table and, where they are
+// its own, the works that ranks do for them.
+#pragma once
+
+#include <functional>
+
+#include "bench/frame/benchmark.hpp"
+#include "bench/read/crew.hpp"
+
+namespace forebay::bench::read {
+
+using Prepare = std::function<Status()>;
+
+inline constexpr std::uint64_t kTasks = 16384;
+inline constexpr double kMicroseconds = 1e6;
+
+/// The large file of a run and its tasks.
+Result<Cut> large_cut(Context& context);
+
+// The rows, a page each.
+Status bench_misses(Context& context);
+
+}  // namespace forebay::bench::read
