@@ -138,18 +138,24 @@ Status drop_cached(const fs::path& path) {
 Status warm(const fs::path& path) {
   const Descriptor file(path);
   if (file.fd() < 0) return failed("open", path, errno);
-  const Result<std::uint64_t> size_bytes = read_whole(file.fd(), path);
-  if (!size_bytes) return tl::unexpected(size_bytes.error());
-  if (*size_bytes == 0) return {};
-  const Result<double> fraction = fraction_of(file.fd(), path);
-  if (!fraction) return tl::unexpected(fraction.error());
-  if (*fraction >= 1 - kStrayFraction) return {};
+  // The kernel may take a little back while the rest is read, as when a file was dropped just now.
+  constexpr int kTries = 3;
+  double there = 0;
+  for (int i = 0; i < kTries; ++i) {
+    const Result<std::uint64_t> size_bytes = read_whole(file.fd(), path);
+    if (!size_bytes) return tl::unexpected(size_bytes.error());
+    if (*size_bytes == 0) return {};
+    const Result<double> fraction = fraction_of(file.fd(), path);
+    if (!fraction) return tl::unexpected(fraction.error());
+    if (*fraction >= 1 - kStrayFraction) return {};
+    there = *fraction;
+  }
   return failure({.kind = ErrorClass::kLimit,
                   .operation = "bring into the page cache",
                   .path = path.string(),
                   .cause = fmt::format("only {:.1f} % of it stayed; free memory or choose a "
                                        "smaller size",
-                                       *fraction * 100)});
+                                       there * 100)});
 }
 
 }  // namespace forebay::probe
