@@ -2,8 +2,12 @@
 #include "bench/read/crew.hpp"
 
 #include <cstring>
+#include <set>
 #include <span>
 #include <utility>
+
+#include <malloc.h>
+#include <unistd.h>
 
 #include "bench/frame/clock.hpp"
 #include "bench/read/works.hpp"
@@ -15,6 +19,20 @@ namespace {
 template <class T>
 std::span<std::byte> bytes_of(T& value) {
   return std::as_writable_bytes(std::span(&value, 1));
+}
+
+/// None where the ranks cannot be asked.
+std::vector<pid_t> processes_beside(comm::Communicator& ranks) {
+  pid_t mine = ::getpid();
+  const auto all = ranks.all_gather(bytes_of(mine));
+  if (!all) return {};
+  std::set<pid_t> processes;  // ranks that are threads share one
+  for (const comm::Rank rank : ranks.nodes().ranks_of(ranks.nodes().node_of(ranks.rank()))) {
+    pid_t process = 0;
+    std::memcpy(&process, (*all)[rank.number].data(), sizeof process);
+    processes.insert(process);
+  }
+  return {processes.begin(), processes.end()};
 }
 
 }  // namespace
@@ -31,15 +49,15 @@ Job Job::of(Work work, const Cut& cut, Hints hints) {
 }
 
 Crew::Crew(const std::shared_ptr<comm::Communicator>& ranks)
-    : ranks_(ranks), runtime_(Ranks(ranks)) {}
+    : team_(ranks), processes_of_node_(processes_beside(*ranks)) {}
 
 Crew::~Crew() {
-  if (ranks_->rank().number == 0) static_cast<void>(tell({}));
+  if (ranks().rank().number == 0) static_cast<void>(tell({}));
 }
 
 Status Crew::tell(const Job& job) {
   Job told = job;
-  return ranks_->broadcast(bytes_of(told), {0});
+  return ranks().broadcast(bytes_of(told), {0});
 }
 
 Result<double> Crew::time(const Job& job) {
@@ -57,21 +75,32 @@ Result<std::vector<double>> Crew::measure(const Job& job) {
 Status Crew::serve() {
   while (true) {
     Job job;
-    if (auto told = ranks_->broadcast(bytes_of(job), {0}); !told) return told;
+    if (auto told = ranks().broadcast(bytes_of(job), {0}); !told) return told;
     if (job.work == Work::kLeave) return {};
     // What fails here is agreed on: rank 0 tells of it.
     static_cast<void>(collect(take_part(job)));
   }
 }
 
+/// Buffers of this rank's tasks, touched before any clock runs; kept from one job to the next.
+void Crew::provide_memory(const Job& job) {
+  const std::uint64_t needed_bytes = is_bare(job.work) ? 0 : share_of(job, ranks()).size;
+  if (memory_bytes_ >= needed_bytes && !is_bare(job.work)) return;
+  memory_.reset();
+  memory_bytes_ = needed_bytes;
+  if (needed_bytes > 0) memory_.emplace(needed_bytes);
+  if (!is_bare(job.work)) return;
+  team_.end_runtime();
+  ::malloc_trim(0);
+}
+
 Result<Crew::Outcome> Crew::take_part(const Job& job) {
-  const std::uint64_t share_bytes = share_of(job, *ranks_).size;
-  if (memory_bytes_ < share_bytes) {
-    memory_.reset();
-    memory_.emplace(share_bytes);
-    memory_bytes_ = share_bytes;
-  }
-  WorkSite site{.runtime = runtime_, .ranks = *ranks_, .memory = memory_->bytes(), .job = job};
+  provide_memory(job);
+  comm::Communicator& ranks = team_.ranks();
+  WorkSite site{.team = team_,
+                .ranks = ranks,
+                .memory = memory_ ? memory_->bytes() : std::span<std::byte>(),
+                .job = job};
   std::unique_ptr<Performance> work;
   const Status ready = [&]() -> Status {
     auto made = prepare_work(site);
@@ -79,13 +108,13 @@ Result<Crew::Outcome> Crew::take_part(const Job& job) {
     work = std::move(*made);
     return {};
   }();
-  if (auto agreed = ranks_->agree(ready); !agreed) return tl::unexpected<Error>(agreed.error());
-  if (auto together = ranks_->barrier(); !together) return tl::unexpected<Error>(together.error());
+  if (auto agreed = ranks.agree(ready); !agreed) return tl::unexpected<Error>(agreed.error());
+  if (auto together = ranks.barrier(); !together) return tl::unexpected<Error>(together.error());
   const Stopwatch watch;
   const Status done = work->run();
-  if (auto together = ranks_->barrier(); !together) return tl::unexpected<Error>(together.error());
+  if (auto together = ranks.barrier(); !together) return tl::unexpected<Error>(together.error());
   const double seconds = watch.seconds();
-  if (auto agreed = ranks_->agree(done); !agreed) return tl::unexpected<Error>(agreed.error());
+  if (auto agreed = ranks.agree(done); !agreed) return tl::unexpected<Error>(agreed.error());
   return Outcome{.seconds = seconds, .found = work->found()};
 }
 
@@ -93,7 +122,7 @@ Result<Crew::Outcome> Crew::take_part(const Job& job) {
 Result<std::vector<double>> Crew::collect(const Result<Outcome>& mine) {
   if (!mine) return tl::unexpected<Error>(mine.error());
   double found = mine->found;
-  const auto gathered = ranks_->gather(bytes_of(found), {0});
+  const auto gathered = ranks().gather(bytes_of(found), {0});
   if (!gathered) return tl::unexpected<Error>(gathered.error());
   std::vector<double> by_rank(gathered->size());
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank)

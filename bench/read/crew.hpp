@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -33,6 +34,8 @@ enum class Work : std::uint32_t {
   kMpiCollective,    ///< MPI-IO: each rank reads its share in one collective call
   kMisses,           ///< views of what is not in the window, one after the other (single.cpp)
   kMissesPlainly,    ///< the same pieces by pread
+  kBareSession,      ///< as kSession, with a Runtime of its own and nothing else in memory
+  kBareNaive,        ///< as kNaiveDescriptor through one buffer, with nothing else in memory
 };
 
 /// MPI-IO's users tune it by hints; these are what they try first.
@@ -54,6 +57,26 @@ struct Job {
   Cut cut() const { return {std::filesystem::path(path.data()), file_bytes, task_count}; }
 };
 
+/// Ranks that work together.
+class Team {
+ public:
+  explicit Team(std::shared_ptr<comm::Communicator> ranks) : ranks_(std::move(ranks)) {}
+
+  comm::Communicator& ranks() const noexcept { return *ranks_; }
+  Ranks as_ranks() const { return Ranks(ranks_); }
+  /// Their Runtime, made when it is first asked for. Collective.
+  Runtime& runtime() {
+    if (!runtime_) runtime_.emplace(as_ranks());
+    return *runtime_;
+  }
+  /// Ends it and gives back its memory. Collective.
+  void end_runtime() { runtime_.reset(); }
+
+ private:
+  std::shared_ptr<comm::Communicator> ranks_;
+  std::optional<Runtime> runtime_;
+};
+
 /// One rank's side. Not thread-safe.
 class Crew {
  public:
@@ -62,7 +85,10 @@ class Crew {
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
-  comm::Communicator& ranks() noexcept { return *ranks_; }
+  comm::Communicator& ranks() noexcept { return team_.ranks(); }
+
+  /// Those ranks that share a node with this one, itself among them.
+  const std::vector<pid_t>& processes_of_node() const noexcept { return processes_of_node_; }
 
   /// On rank 0: seconds from when all ranks may start until all are done. What has to be there
   /// before (an open file, memory) is made outside the clock.
@@ -81,11 +107,12 @@ class Crew {
     double found = 0;    ///< by this rank; 0 from works that only take time
   };
   Status tell(const Job& job);
+  void provide_memory(const Job& job);
   Result<Outcome> take_part(const Job& job);
   Result<std::vector<double>> collect(const Result<Outcome>& mine);
 
-  std::shared_ptr<comm::Communicator> ranks_;
-  Runtime runtime_;
+  Team team_;
+  std::vector<pid_t> processes_of_node_;
   std::optional<TouchedMemory> memory_;  // of this rank's tasks
   std::uint64_t memory_bytes_ = 0;
 };

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "bench/frame/word_file.hpp"
 #include "bench/frame/work_folder.hpp"
@@ -33,8 +34,9 @@ class CrewTest : public testing::Test {
 
 TEST_F(CrewTest, every_way_of_reading_ends_well) {
   const Status done = run(3, [&](Crew& crew) {
-    for (const Work work : {Work::kNaive, Work::kNaiveDescriptor, Work::kSession, Work::kFetch,
-                            Work::kHits, Work::kMpiIndependent, Work::kMpiCollective}) {
+    for (const Work work :
+         {Work::kNaive, Work::kNaiveDescriptor, Work::kSession, Work::kFetch, Work::kHits,
+          Work::kMpiIndependent, Work::kMpiCollective, Work::kBareSession, Work::kBareNaive}) {
       const auto seconds = crew.time(Job::of(work, cut_));
       ASSERT_TRUE(seconds) << seconds.error().message();
       EXPECT_GT(*seconds, 0);
@@ -52,6 +54,12 @@ TEST_F(CrewTest, each_rank_tells_what_it_found) {
     }
   });
   EXPECT_TRUE(done) << done.error().message();
+}
+
+TEST_F(CrewTest, processes_of_a_node_are_named_once_each) {
+  EXPECT_TRUE(run(3, [](Crew& crew) {
+    EXPECT_THAT(crew.processes_of_node(), testing::ElementsAre(::getpid()));
+  }));
 }
 
 TEST_F(CrewTest, what_fails_on_all_ranks_is_told_and_the_crew_goes_on) {

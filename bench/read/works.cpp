@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -39,8 +40,10 @@ struct Mine {
         share(share_of(site.job, site.ranks)),
         memory(site.memory) {}
 
+  /// Where a task reads to: a place of its own, or the one there is.
   std::span<std::byte> buffer(std::uint64_t task) const {
     const ByteRange slice = cut.slice(task);
+    if (memory.size() < share.size) return memory.first(slice.size);
     return memory.subspan(slice.offset - share.offset, slice.size);
   }
 
@@ -105,6 +108,20 @@ Status run_session(EventLoop& loop, const File& file, const Mine& mine) {
   return group.run();
 }
 
+/// All of what a session takes, from the Runtime on.
+Status run_bare_session(const Ranks& ranks, const Mine& mine) {
+  Runtime runtime(ranks);
+  const auto file = runtime.open(mine.cut.path.string());
+  if (!file) return tl::unexpected<Error>(file.error());
+  return run_session(runtime.loop(), *file, mine);
+}
+
+Status run_bare_naive(Mine mine) {
+  std::vector<std::byte> buffer(mine.cut.task_bytes());
+  mine.memory = buffer;
+  return run_naive(mine, Descriptors::kOneForRank);
+}
+
 Status visit_all(const Session& session, const Mine& mine) {
   for (std::uint64_t task = mine.tasks.first; task < mine.tasks.last; ++task) {
     const ByteRange slice = mine.cut.slice(task);
@@ -148,6 +165,8 @@ Result<std::unique_ptr<Performance>> prepare_hits(const File& file, const Mine& 
 
 }  // namespace
 
+bool is_bare(Work work) { return work == Work::kBareSession || work == Work::kBareNaive; }
+
 TaskRange tasks_of(const Job& job, const comm::Communicator& ranks) {
   const std::uint64_t rank = ranks.rank().number;
   return {job.task_count * rank / ranks.size(), job.task_count * (rank + 1) / ranks.size()};
@@ -166,13 +185,18 @@ Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site) {
       return performed([mine] { return run_naive(mine, Descriptors::kOneForTask); });
     case Work::kNaiveDescriptor:
       return performed([mine] { return run_naive(mine, Descriptors::kOneForRank); });
+    case Work::kBareSession:
+      return performed(
+          [ranks = site.team.as_ranks(), mine] { return run_bare_session(ranks, mine); });
+    case Work::kBareNaive:
+      return performed([mine] { return run_bare_naive(mine); });
     case Work::kMpiIndependent:
     case Work::kMpiCollective:
       return prepare_collective_file(site);
     default:
       break;
   }
-  auto file = site.runtime.open(mine.cut.path.string());
+  auto file = site.team.runtime().open(mine.cut.path.string());
   if (!file) return tl::unexpected<Error>(file.error());
   switch (site.job.work) {
     case Work::kHits:
@@ -185,8 +209,8 @@ Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site) {
     default:
       break;
   }
-  return performed(
-      [&loop = site.runtime.loop(), file = *file, mine] { return run_session(loop, file, mine); });
+  EventLoop& loop = site.team.runtime().loop();
+  return performed([&loop, file = *file, mine] { return run_session(loop, file, mine); });
 }
 
 }  // namespace forebay::bench::read

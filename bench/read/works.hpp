@@ -2,8 +2,6 @@
 // What one rank does in a measurement: Forebay's way, and those of its peers.
 #pragma once
 
-#include <forebay/runtime.hpp>
-
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -14,9 +12,9 @@ namespace forebay::bench::read {
 
 /// What a rank has to work with.
 struct WorkSite {
-  Runtime& runtime;
-  comm::Communicator& ranks;
-  std::span<std::byte> memory;  ///< its tasks' buffers, touched before
+  Team& team;
+  comm::Communicator& ranks;    ///< those of the team
+  std::span<std::byte> memory;  ///< its tasks' buffers, touched before; none for bare works
   const Job& job;
 };
 
@@ -28,6 +26,9 @@ class Performance {
   /// What this rank found by itself, after run(); works that only take time find nothing.
   virtual double found() const { return 0; }
 };
+
+/// Whether memory is measured: then nothing of earlier works may be left.
+bool is_bare(Work work);
 
 /// The bytes of this rank's tasks: neighbours, as a block map of chares gives them.
 ByteRange share_of(const Job& job, const comm::Communicator& ranks);
