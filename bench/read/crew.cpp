@@ -84,7 +84,7 @@ Status Crew::serve() {
 
 /// Buffers of this rank's tasks, touched before any clock runs; kept from one job to the next.
 void Crew::provide_memory(const Job& job) {
-  const std::uint64_t needed_bytes = is_bare(job.work) ? 0 : share_of(job, ranks()).size;
+  const std::uint64_t needed_bytes = reads_into_buffers(job.work) ? share_of(job, ranks()).size : 0;
   if (memory_bytes_ >= needed_bytes && !is_bare(job.work)) return;
   memory_.reset();
   memory_bytes_ = needed_bytes;

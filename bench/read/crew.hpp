@@ -36,6 +36,7 @@ enum class Work : std::uint32_t {
   kMissesPlainly,    ///< the same pieces by pread
   kBareSession,      ///< as kSession, with a Runtime of its own and nothing else in memory
   kBareNaive,        ///< as kNaiveDescriptor through one buffer, with nothing else in memory
+  kIdle,             ///< nothing, with open sessions (idle.cpp)
 };
 
 /// MPI-IO's users tune it by hints; these are what they try first.
@@ -51,6 +52,7 @@ struct Job {
   Hints hints = Hints::kDefault;
   std::uint64_t file_bytes = 0;
   std::uint64_t task_count = 0;
+  std::uint64_t pause_ms = 0;  ///< of works that do nothing
   std::array<char, 4096> path{};
 
   static Job of(Work work, const Cut& cut, Hints hints = Hints::kDefault);

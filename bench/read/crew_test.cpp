@@ -56,6 +56,16 @@ TEST_F(CrewTest, each_rank_tells_what_it_found) {
   EXPECT_TRUE(done) << done.error().message();
 }
 
+TEST_F(CrewTest, idle_agents_are_found_by_their_threads) {
+  Job job = Job::of(Work::kIdle, cut_);
+  job.pause_ms = 20;
+  EXPECT_TRUE(run(2, [&](Crew& crew) {
+    const auto shares = crew.measure(job);
+    ASSERT_TRUE(shares) << shares.error().message();
+    EXPECT_THAT(*shares, testing::Each(testing::AllOf(testing::Ge(0.0), testing::Le(64.0))));
+  }));
+}
+
 TEST_F(CrewTest, processes_of_a_node_are_named_once_each) {
   EXPECT_TRUE(run(3, [](Crew& crew) {
     EXPECT_THAT(crew.processes_of_node(), testing::ElementsAre(::getpid()));

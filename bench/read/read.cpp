@@ -172,6 +172,7 @@ FOREBAY_BENCHMARK(read, "many tasks on several ranks read one file, beside MPI-I
   if (auto done = bench_requests(context); !done) return done;
   if (auto done = bench_misses(context); !done) return done;
   if (auto done = bench_memory(context); !done) return done;
+  if (auto done = bench_idle(context); !done) return done;
   return bench_over_naive(context, "read.cold.over_naive", 9, Goal{0.9}, cold);
 }
 

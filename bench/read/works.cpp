@@ -165,6 +165,18 @@ Result<std::unique_ptr<Performance>> prepare_hits(const File& file, const Mine& 
 
 }  // namespace
 
+bool reads_into_buffers(Work work) {
+  switch (work) {
+    case Work::kNaive:
+    case Work::kNaiveDescriptor:
+    case Work::kMpiIndependent:
+    case Work::kMpiCollective:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool is_bare(Work work) { return work == Work::kBareSession || work == Work::kBareNaive; }
 
 TaskRange tasks_of(const Job& job, const comm::Communicator& ranks) {
@@ -204,6 +216,8 @@ Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site) {
     case Work::kMisses:
     case Work::kMissesPlainly:
       return prepare_misses(site, *file);
+    case Work::kIdle:
+      return prepare_idling(site, *file);
     case Work::kFetch:
       return performed([file = *file, mine] { return run_fetch(file, mine); });
     default:

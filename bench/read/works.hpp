@@ -14,7 +14,7 @@ namespace forebay::bench::read {
 struct WorkSite {
   Team& team;
   comm::Communicator& ranks;    ///< those of the team
-  std::span<std::byte> memory;  ///< its tasks' buffers, touched before; none for bare works
+  std::span<std::byte> memory;  ///< its tasks' buffers, touched before, where works need them
   const Job& job;
 };
 
@@ -30,6 +30,9 @@ class Performance {
 /// Whether memory is measured: then nothing of earlier works may be left.
 bool is_bare(Work work);
 
+/// Whether tasks have buffers of their own: WorkSite::memory.
+bool reads_into_buffers(Work work);
+
 /// The bytes of this rank's tasks: neighbours, as a block map of chares gives them.
 ByteRange share_of(const Job& job, const comm::Communicator& ranks);
 
@@ -38,6 +41,9 @@ Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site);
 
 /// Requests one at a time, each of them a miss.
 Result<std::unique_ptr<Performance>> prepare_misses(const WorkSite& site, const File& file);
+
+/// Open sessions, and nobody who wants anything.
+Result<std::unique_ptr<Performance>> prepare_idling(const WorkSite& site, const File& file);
 
 /// The ways of MPI-IO.
 Result<std::unique_ptr<Performance>> prepare_collective_file(const WorkSite& site);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// read.idle_cpu: what agents cost while nobody wants anything. All ranks open sessions of both
+// kinds and then sleep, main threads too: a rank that waited in MPI would burn a core and hide
+// agents. Counted are the threads that Forebay started, by name, with the kernel's workers for
+// them; the sum over the ranks of a node, and of several nodes the worst.
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "bench/frame/clock.hpp"
+#include "bench/read/rows.hpp"
+#include "bench/read/the_crew.hpp"
+#include "bench/read/works.hpp"
+
+namespace forebay::bench::read {
+
+namespace {
+
+/// Forebay's service threads, and those of the kernel that work for an io_uring.
+bool is_agents_thread(std::string_view name) {
+  return name.starts_with("forebay-") || name.starts_with("iou-");
+}
+
+double agents_cpu_seconds() {
+  double seconds = 0;
+  for (const ThreadTime& thread : thread_times())
+    if (is_agents_thread(thread.name)) seconds += thread.cpu_seconds;
+  return seconds;
+}
+
+bool there_are_agents() {
+  const std::vector<ThreadTime> threads = thread_times();
+  return std::any_of(threads.begin(), threads.end(),
+                     [](const ThreadTime& thread) { return is_agents_thread(thread.name); });
+}
+
+/// Sleeps with open sessions.
+class Idling final : public Performance {
+ public:
+  Idling(std::vector<Session> sessions, std::chrono::milliseconds pause)
+      : sessions_(std::move(sessions)), pause_(pause) {}
+
+  Status run() override {
+    // What agents read ahead is read by then.
+    std::this_thread::sleep_for(pause_ / 4);
+    const double before_seconds = agents_cpu_seconds();
+    const Stopwatch watch;
+    std::this_thread::sleep_for(pause_);
+    share_ = (agents_cpu_seconds() - before_seconds) / watch.seconds();
+    return {};
+  }
+  double found() const override { return share_; }
+
+ private:
+  std::vector<Session> sessions_;
+  std::chrono::milliseconds pause_;
+  double share_ = 0;
+};
+
+/// Each rank's share of a core, added up for each node; the node that uses most.
+double worst_node(const std::vector<double>& by_rank, const comm::Nodes& nodes) {
+  std::vector<double> by_node(nodes.count());
+  for (std::uint32_t rank = 0; rank < by_rank.size(); ++rank)
+    by_node[nodes.node_of({rank}).number] += by_rank[rank];
+  return *std::max_element(by_node.begin(), by_node.end());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Performance>> prepare_idling(const WorkSite& site, const File& file) {
+  std::vector<Session> sessions;
+  // One of each kind, read ahead as far as they go, with something left to do when somebody takes
+  // data.
+  for (const Access access : {Access::kBuffered, Access::kDirect}) {
+    auto session = file.read_session({}, {.access = access, .reason = {}});
+    if (!session) return tl::unexpected<Error>(session.error());
+    sessions.push_back(std::move(*session));
+  }
+  // On other ranks there need not be any: agents may work for a whole node.
+  if (site.ranks.rank().number == 0 && !there_are_agents()) {
+    return failure({.kind = ErrorClass::kUnsupported,
+                    .operation = "time idle agents",
+                    .cause = "no thread of this process has an agent's name"});
+  }
+  return std::make_unique<Idling>(std::move(sessions),
+                                  std::chrono::milliseconds(site.job.pause_ms));
+}
+
+Status bench_idle(Context& context) {
+  const std::string id = "read.idle_cpu";
+  if (!context.wants(id)) return {};
+  const auto cut = large_cut(context);
+  if (!cut) return tl::unexpected<Error>(cut.error());
+  Job job = Job::of(Work::kIdle, *cut);
+  job.pause_ms = context.choose(2000, 500);
+  const auto idle = [&]() -> Result<double> {
+    return the_crew().measure(job).map([](const std::vector<double>& by_rank) {
+      return worst_node(by_rank, the_crew().ranks().nodes());
+    });
+  };
+  const auto rounds = context.run(id, 5, {{"idle", {}, idle}});
+  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  context.add({.id = id,
+               .unit = "cores",
+               .measured = rounds->summary("idle"),
+               .goal = Goal{0.001},
+               .peers = {}});
+  return {};
+}
+
+}  // namespace forebay::bench::read
