@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/read/crew.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <set>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include <malloc.h>
@@ -15,6 +17,10 @@
 namespace forebay::bench::read {
 
 namespace {
+
+/// How often a rank that is not needed looks whether it is.
+constexpr std::chrono::milliseconds kNap{5};
+constexpr comm::Tag kOrders{1};
 
 template <class T>
 std::span<std::byte> bytes_of(T& value) {
@@ -48,56 +54,92 @@ Job Job::of(Work work, const Cut& cut, Hints hints) {
   return job;
 }
 
-Crew::Crew(const std::shared_ptr<comm::Communicator>& ranks)
-    : team_(ranks), processes_of_node_(processes_beside(*ranks)) {}
+Result<std::unique_ptr<Crew>> Crew::muster(const std::shared_ptr<comm::Communicator>& everybody,
+                                           std::uint32_t size) {
+  const bool is_chosen = everybody->rank().number < size;
+  auto chosen = everybody->split({.color = is_chosen ? 0U : 1U, .key = 0});
+  if (!chosen) return tl::unexpected<Error>(chosen.error());
+  return std::unique_ptr<Crew>(new Crew(everybody, std::move(*chosen), size));
+}
+
+Crew::Crew(const std::shared_ptr<comm::Communicator>& everybody,
+           std::shared_ptr<comm::Communicator> chosen,
+           std::uint32_t size)
+    : size_(size),
+      everybody_(everybody),
+      team_(std::move(chosen)),
+      processes_of_node_(processes_beside(team_.ranks())) {}
 
 Crew::~Crew() {
-  if (ranks().rank().number == 0) static_cast<void>(tell({}));
+  if (leads()) static_cast<void>(tell({.reach = Reach::kEverybody, .path = {}}));
 }
 
 Status Crew::tell(const Job& job) {
   Job told = job;
-  return ranks().broadcast(bytes_of(told), {0});
+  if (job.reach == Reach::kEverybody) {
+    for (std::uint32_t rank = size_; rank < everybody_.ranks().size(); ++rank) {
+      Status sent = everybody_.ranks().send(bytes_of(told), {rank}, kOrders).wait();
+      if (!sent) return sent;
+    }
+  }
+  return team_.ranks().broadcast(bytes_of(told), {0});
+}
+
+Result<Job> Crew::hear() {
+  Job job;
+  if (is_chosen()) {
+    const Status heard = team_.ranks().broadcast(bytes_of(job), {0});
+    return heard.map([&] { return job; });
+  }
+  comm::Transfer order = everybody_.ranks().receive(bytes_of(job), {0}, kOrders);
+  while (true) {
+    const Result<bool> arrived = order.test();
+    if (!arrived) return tl::unexpected<Error>(arrived.error());
+    if (*arrived) return job;
+    std::this_thread::sleep_for(kNap);
+  }
 }
 
 Result<double> Crew::time(const Job& job) {
   if (auto told = tell(job); !told) return tl::unexpected<Error>(told.error());
   const Result<Outcome> mine = take_part(job);
-  if (auto all = collect(mine); !all) return tl::unexpected<Error>(all.error());
+  if (auto all = collect(job, mine); !all) return tl::unexpected<Error>(all.error());
   return mine->seconds;
 }
 
 Result<std::vector<double>> Crew::measure(const Job& job) {
   if (auto told = tell(job); !told) return tl::unexpected<Error>(told.error());
-  return collect(take_part(job));
+  return collect(job, take_part(job));
 }
 
 Status Crew::serve() {
   while (true) {
-    Job job;
-    if (auto told = ranks().broadcast(bytes_of(job), {0}); !told) return told;
-    if (job.work == Work::kLeave) return {};
+    const Result<Job> job = hear();
+    if (!job) return tl::unexpected<Error>(job.error());
+    if (job->work == Work::kLeave) return {};
     // What fails here is agreed on: rank 0 tells of it.
-    static_cast<void>(collect(take_part(job)));
+    static_cast<void>(collect(*job, take_part(*job)));
   }
 }
 
 /// Buffers of this rank's tasks, touched before any clock runs; kept from one job to the next.
 void Crew::provide_memory(const Job& job) {
-  const std::uint64_t needed_bytes = reads_into_buffers(job.work) ? share_of(job, ranks()).size : 0;
+  const std::uint64_t needed_bytes =
+      reads_into_buffers(job.work) ? share_of(job, ranks(job.reach)).size : 0;
   if (memory_bytes_ >= needed_bytes && !is_bare(job.work)) return;
   memory_.reset();
   memory_bytes_ = needed_bytes;
   if (needed_bytes > 0) memory_.emplace(needed_bytes);
   if (!is_bare(job.work)) return;
-  team_.end_runtime();
+  team_of(job.reach).end_runtime();
   ::malloc_trim(0);
 }
 
 Result<Crew::Outcome> Crew::take_part(const Job& job) {
   provide_memory(job);
-  comm::Communicator& ranks = team_.ranks();
-  WorkSite site{.team = team_,
+  Team& team = team_of(job.reach);
+  comm::Communicator& ranks = team.ranks();
+  WorkSite site{.team = team,
                 .ranks = ranks,
                 .memory = memory_ ? memory_->bytes() : std::span<std::byte>(),
                 .job = job};
@@ -119,10 +161,10 @@ Result<Crew::Outcome> Crew::take_part(const Job& job) {
 }
 
 /// An Error of take_part() is the same on all ranks, so that all come here or none.
-Result<std::vector<double>> Crew::collect(const Result<Outcome>& mine) {
+Result<std::vector<double>> Crew::collect(const Job& job, const Result<Outcome>& mine) {
   if (!mine) return tl::unexpected<Error>(mine.error());
   double found = mine->found;
-  const auto gathered = ranks().gather(bytes_of(found), {0});
+  const auto gathered = ranks(job.reach).gather(bytes_of(found), {0});
   if (!gathered) return tl::unexpected<Error>(gathered.error());
   std::vector<double> by_rank(gathered->size());
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank)

@@ -46,10 +46,17 @@ enum class Hints : std::uint32_t {
   kAggregateAll,   ///< romio_cb_read on, an aggregator for each rank
 };
 
+/// Who does a job.
+enum class Reach : std::uint32_t {
+  kCrew,
+  kEverybody,  ///< those, too, that sleep while the crew works
+};
+
 /// Plain bytes, told before each measurement.
 struct Job {
   Work work = Work::kLeave;
   Hints hints = Hints::kDefault;
+  Reach reach = Reach::kCrew;
   std::uint64_t file_bytes = 0;
   std::uint64_t task_count = 0;
   std::uint64_t pause_ms = 0;  ///< of works that do nothing
@@ -82,14 +89,20 @@ class Team {
 /// One rank's side. Not thread-safe.
 class Crew {
  public:
-  explicit Crew(const std::shared_ptr<comm::Communicator>& ranks);
+  /// The first `size` of all ranks (1 to their number); the others sleep, in no call of MPI's, but
+  /// for jobs that reach everybody. Collective over all.
+  static Result<std::unique_ptr<Crew>> muster(const std::shared_ptr<comm::Communicator>& everybody,
+                                              std::uint32_t size);
+  /// On rank 0 of all, the others are told to leave.
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
-  comm::Communicator& ranks() noexcept { return team_.ranks(); }
+  comm::Communicator& ranks(Reach reach = Reach::kCrew) noexcept { return team_of(reach).ranks(); }
+  /// Whether this rank says what is done; serve() is for the others.
+  bool leads() const noexcept { return everybody_.ranks().rank().number == 0; }
 
-  /// Those ranks that share a node with this one, itself among them.
+  /// Those of the crew that share a node with this rank, itself among them.
   const std::vector<pid_t>& processes_of_node() const noexcept { return processes_of_node_; }
 
   /// On rank 0: seconds from when all ranks may start until all are done. What has to be there
@@ -108,11 +121,19 @@ class Crew {
     double seconds = 0;  ///< from the start of all to the end of all
     double found = 0;    ///< by this rank; 0 from works that only take time
   };
+  Crew(const std::shared_ptr<comm::Communicator>& everybody,
+       std::shared_ptr<comm::Communicator> chosen,
+       std::uint32_t size);
+  Team& team_of(Reach reach) noexcept { return reach == Reach::kCrew ? team_ : everybody_; }
+  bool is_chosen() const noexcept { return everybody_.ranks().rank().number < size_; }
   Status tell(const Job& job);
+  Result<Job> hear();
   void provide_memory(const Job& job);
   Result<Outcome> take_part(const Job& job);
-  Result<std::vector<double>> collect(const Result<Outcome>& mine);
+  Result<std::vector<double>> collect(const Job& job, const Result<Outcome>& mine);
 
+  std::uint32_t size_;
+  Team everybody_;
   Team team_;
   std::vector<pid_t> processes_of_node_;
   std::optional<TouchedMemory> memory_;  // of this rank's tasks

@@ -19,13 +19,19 @@ class CrewTest : public testing::Test {
 
   /// What rank 0 does; the others serve it.
   static Status run(std::uint32_t ranks, const std::function<void(Crew&)>& lead) {
-    return comm::run_ranks({.count = ranks},
-                           [&](const std::shared_ptr<comm::Communicator>& mine) -> Status {
-                             Crew crew(mine);
-                             if (mine->rank().number != 0) return crew.serve();
-                             lead(crew);
-                             return {};
-                           });
+    return run({.count = ranks}, ranks, lead);
+  }
+
+  static Status run(comm::ThreadRanks ranks,
+                    std::uint32_t crew_size,
+                    const std::function<void(Crew&)>& lead) {
+    return comm::run_ranks(ranks, [&](const std::shared_ptr<comm::Communicator>& mine) -> Status {
+      const auto crew = Crew::muster(mine, crew_size);
+      if (!crew) return tl::unexpected<Error>(crew.error());
+      if (!(*crew)->leads()) return (*crew)->serve();
+      lead(**crew);
+      return {};
+    });
   }
 
   Result<WorkFolder> folder_ = WorkFolder::make(".");
@@ -70,6 +76,21 @@ TEST_F(CrewTest, processes_of_a_node_are_named_once_each) {
   EXPECT_TRUE(run(3, [](Crew& crew) {
     EXPECT_THAT(crew.processes_of_node(), testing::ElementsAre(::getpid()));
   }));
+}
+
+TEST_F(CrewTest, those_who_are_no_crew_help_when_they_are_called) {
+  const Status done = run({.count = 5}, 2, [&](Crew& crew) {
+    EXPECT_EQ(crew.ranks().size(), 2U);
+    EXPECT_EQ(crew.ranks(Reach::kEverybody).size(), 5U);
+    Job job = Job::of(Work::kMisses, cut_);
+    for (const Reach reach : {Reach::kCrew, Reach::kEverybody, Reach::kEverybody, Reach::kCrew}) {
+      job.reach = reach;
+      const auto found = crew.measure(job);
+      ASSERT_TRUE(found) << found.error().message();
+      EXPECT_EQ(found->size(), crew.ranks(reach).size());
+    }
+  });
+  EXPECT_TRUE(done) << done.error().message();
 }
 
 TEST_F(CrewTest, what_fails_on_all_ranks_is_told_and_the_crew_goes_on) {

@@ -18,6 +18,9 @@ namespace forebay::bench::read {
 
 namespace {
 
+/// What agents read ahead is read by then.
+constexpr std::chrono::milliseconds kSettling{500};
+
 /// Forebay's service threads, and those of the kernel that work for an io_uring.
 bool is_agents_thread(std::string_view name) {
   return name.starts_with("forebay-") || name.starts_with("iou-");
@@ -43,8 +46,7 @@ class Idling final : public Performance {
       : sessions_(std::move(sessions)), pause_(pause) {}
 
   Status run() override {
-    // What agents read ahead is read by then.
-    std::this_thread::sleep_for(pause_ / 4);
+    std::this_thread::sleep_for(kSettling);
     const double before_seconds = agents_cpu_seconds();
     const Stopwatch watch;
     std::this_thread::sleep_for(pause_);

@@ -213,7 +213,7 @@ def benchmark_of_ranks(fake, libexec, two_benchmarks):
     fake(
         "forebay-bench-mpi",
         f"document = json.loads({json.dumps(DOCUMENT)!r})\n"
-        "document['benchmark'] = os.environ.get('RANKS_OF_FAKE', 'nobody') + sys.argv[1]\n"
+        "document['benchmark'] = ' '.join([os.environ.get('RANKS_OF_FAKE', '?'), *sys.argv[1:]])\n"
         f"print({listed!r} if sys.argv[1] == '--list' else json.dumps(document))",
     )
     return fake(
@@ -223,7 +223,8 @@ def benchmark_of_ranks(fake, libexec, two_benchmarks):
 
 def test_a_benchmark_of_ranks_is_started_by_a_launcher(forebay, benchmark_of_ranks, monkeypatch):
     monkeypatch.setattr(native, "launcher", lambda ranks: [str(benchmark_of_ranks), str(ranks)])
-    assert forebay("bench", "many", "--ranks", "5", "--json", "-").json["benchmark"] == "5many"
+    ran = forebay("bench", "many", "--ranks", "5", "--json", "-")
+    assert ran.json["benchmark"] == "20 many --dir . --ranks 5 --progress"
     assert forebay("bench", "a", "--json", "-").json["benchmark"] == "a"
 
 
@@ -235,7 +236,7 @@ def test_all_and_the_list_have_benchmarks_of_ranks(forebay, benchmark_of_ranks, 
         "many",
     ]
     ran = forebay("bench", "--all", "--json", "-")
-    assert [one["benchmark"] for one in ran.json] == ["a", "b", "2many"]
+    assert [one["benchmark"].split()[:2] for one in ran.json] == [["a"], ["b"], ["8", "many"]]
 
 
 def test_without_a_launcher_the_error_says_what_to_do(forebay, benchmark_of_ranks, monkeypatch):

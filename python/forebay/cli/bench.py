@@ -11,6 +11,8 @@ from forebay.errors import EXIT_USAGE, ForebayError, NativeError
 
 PROGRAM = "forebay-bench"
 RANKS_PROGRAM = "forebay-bench-mpi"
+# So many times the ranks are started; those beyond sleep but for rows that compare their numbers.
+RANKS_STARTED = 4
 
 
 @click.command(name="bench", short_help="Run benchmarks.")
@@ -112,9 +114,10 @@ def run(name: str, arguments: list[str], ranks: int) -> tuple[dict, NativeError 
     """Runs one benchmark. A failure after some results gives these and the failure."""
     from forebay.report.terminal import progress
 
-    has_ranks = name in [one["name"] for one in ranks_benchmarks()]
-    program = RANKS_PROGRAM if has_ranks else PROGRAM
-    many = ranks if has_ranks else None
+    program, many = PROGRAM, None
+    if name in [one["name"] for one in ranks_benchmarks()]:
+        program, many = RANKS_PROGRAM, RANKS_STARTED * ranks
+        arguments = [*arguments, "--ranks", str(ranks)]
     try:
         with progress() as on_progress:
             answer = native.call(program, [name, *arguments], on_progress, ranks=many)

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// read.ranks.scaling: what it costs that more ranks than cores share the work. All ranks of the job
+// read the file that else only the crew reads, as many tasks in all, in pairs within one run.
+#include "bench/read/rows.hpp"
+#include "bench/read/the_crew.hpp"
+#include "tools/probe/page_cache.hpp"
+
+namespace forebay::bench::read {
+
+namespace {
+
+std::string name_of(Work work, Reach reach) {
+  const std::string name = work == Work::kSession ? "forebay" : "naive";
+  return name + ", " + std::to_string(the_crew().ranks(reach).size()) + " ranks";
+}
+
+}  // namespace
+
+Status bench_scaling(Context& context) {
+  const std::string id = "read.ranks.scaling";
+  if (!context.wants(id)) return {};
+  if (the_crew().ranks(Reach::kEverybody).size() == the_crew().ranks().size()) {
+    context.set_parameter(id, "left out: the job has no more ranks than the crew");
+    return {};
+  }
+  const auto cut = large_cut(context);
+  if (!cut) return tl::unexpected<Error>(cut.error());
+  std::vector<Variant> variants;
+  for (const Work work : {Work::kSession, Work::kNaive}) {
+    for (const Reach reach : {Reach::kEverybody, Reach::kCrew}) {
+      Job job = Job::of(work, *cut);
+      job.reach = reach;
+      variants.push_back({name_of(work, reach), [path = cut->path] { return probe::warm(path); },
+                          [job] { return the_crew().time(job); }});
+    }
+  }
+  const auto rounds = context.run(id, 9, variants);
+  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  std::vector<Peer> peers = {{"naive", "1", rounds->ratio(variants[2].name, variants[3].name)}};
+  for (const Variant& variant : variants)
+    peers.push_back({variant.name, "s", rounds->summary(variant.name)});
+  context.add({.id = id,
+               .unit = "1",
+               .measured = rounds->ratio(variants[0].name, variants[1].name),
+               .goal = Goal{1.2},
+               .peers = std::move(peers)});
+  return {};
+}
+
+}  // namespace forebay::bench::read
