@@ -5,7 +5,7 @@
 // them; the sum over the ranks of a node, and of several nodes the worst.
 #include <algorithm>
 #include <chrono>
-#include <string_view>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -21,22 +21,23 @@ namespace {
 /// What agents read ahead is read by then.
 constexpr std::chrono::milliseconds kSettling{500};
 
-/// Forebay's service threads, and those of the kernel that work for an io_uring.
-bool is_agents_thread(std::string_view name) {
-  return name.starts_with("forebay-") || name.starts_with("iou-");
+/// Forebay's service threads, and those of the kernel that work for an io_uring. Threads that have
+/// the name of the program, which begins alike, are its own or MPI's.
+std::vector<ThreadTime> agents_threads() {
+  std::vector<ThreadTime> threads = thread_times();
+  const std::string program = threads.front().name;  // the main thread has the lowest number
+  std::erase_if(threads, [&](const ThreadTime& thread) {
+    const bool is_service = thread.name.starts_with("forebay-") && thread.name != program;
+    return !is_service && !thread.name.starts_with("iou-");
+  });
+  return threads;
 }
 
 double agents_cpu_seconds() {
   double seconds = 0;
-  for (const ThreadTime& thread : thread_times())
-    if (is_agents_thread(thread.name)) seconds += thread.cpu_seconds;
+  for (const ThreadTime& thread : agents_threads())
+    seconds += thread.cpu_seconds;
   return seconds;
-}
-
-bool there_are_agents() {
-  const std::vector<ThreadTime> threads = thread_times();
-  return std::any_of(threads.begin(), threads.end(),
-                     [](const ThreadTime& thread) { return is_agents_thread(thread.name); });
 }
 
 /// Sleeps with open sessions.
@@ -81,7 +82,7 @@ Result<std::unique_ptr<Performance>> prepare_idling(const WorkSite& site, const 
     sessions.push_back(std::move(*session));
   }
   // On other ranks there need not be any: agents may work for a whole node.
-  if (site.ranks.rank().number == 0 && !there_are_agents()) {
+  if (site.ranks.rank().number == 0 && agents_threads().empty()) {
     return failure({.kind = ErrorClass::kUnsupported,
                     .operation = "time idle agents",
                     .cause = "no thread of this process has an agent's name"});
