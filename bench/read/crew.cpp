@@ -101,15 +101,12 @@ Result<Job> Crew::hear() {
 }
 
 Result<double> Crew::time(const Job& job) {
-  if (auto told = tell(job); !told) return tl::unexpected<Error>(told.error());
-  const Result<Outcome> mine = take_part(job);
-  if (auto all = collect(job, mine); !all) return tl::unexpected<Error>(all.error());
-  return mine->seconds;
+  return measure(job).map([](const Measured& measured) { return measured.seconds; });
 }
 
-Result<std::vector<double>> Crew::measure(const Job& job) {
+Result<Measured> Crew::measure(const Job& job) {
   if (auto told = tell(job); !told) return tl::unexpected<Error>(told.error());
-  return collect(job, take_part(job));
+  return take_part(job);
 }
 
 Status Crew::serve() {
@@ -118,7 +115,7 @@ Status Crew::serve() {
     if (!job) return tl::unexpected<Error>(job.error());
     if (job->work == Work::kLeave) return {};
     // What fails here is agreed on: rank 0 tells of it.
-    static_cast<void>(collect(*job, take_part(*job)));
+    static_cast<void>(take_part(*job));
   }
 }
 
@@ -135,7 +132,7 @@ void Crew::provide_memory(const Job& job) {
   ::malloc_trim(0);
 }
 
-Result<Crew::Outcome> Crew::take_part(const Job& job) {
+Result<Measured> Crew::take_part(const Job& job) {
   provide_memory(job);
   Team& team = team_of(job.reach);
   comm::Communicator& ranks = team.ranks();
@@ -157,13 +154,13 @@ Result<Crew::Outcome> Crew::take_part(const Job& job) {
   if (auto together = ranks.barrier(); !together) return tl::unexpected<Error>(together.error());
   const double seconds = watch.seconds();
   if (auto agreed = ranks.agree(done); !agreed) return tl::unexpected<Error>(agreed.error());
-  return Outcome{.seconds = seconds, .found = work->found()};
+  auto found = collect(job, work->found());
+  if (!found) return tl::unexpected<Error>(found.error());
+  return Measured{.seconds = seconds, .found = std::move(*found)};
 }
 
-/// An Error of take_part() is the same on all ranks, so that all come here or none.
-Result<std::vector<double>> Crew::collect(const Job& job, const Result<Outcome>& mine) {
-  if (!mine) return tl::unexpected<Error>(mine.error());
-  double found = mine->found;
+/// By rank, on the first; nothing elsewhere.
+Result<std::vector<double>> Crew::collect(const Job& job, double found) {
   const auto gathered = ranks(job.reach).gather(bytes_of(found), {0});
   if (!gathered) return tl::unexpected<Error>(gathered.error());
   std::vector<double> by_rank(gathered->size());

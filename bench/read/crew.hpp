@@ -37,6 +37,8 @@ enum class Work : std::uint32_t {
   kBareSession,      ///< as kSession, with a Runtime of its own and nothing else in memory
   kBareNaive,        ///< as kNaiveDescriptor through one buffer, with nothing else in memory
   kIdle,             ///< nothing, with open sessions (idle.cpp)
+  kTipsySession,     ///< each task awaits a view of its particles and decodes them
+  kTipsyChanga,      ///< the same particles as ChaNGa reads them (tipsy_works.cpp)
 };
 
 /// MPI-IO's users tune it by hints; these are what they try first.
@@ -86,6 +88,12 @@ class Team {
   std::optional<Runtime> runtime_;
 };
 
+/// What a job gave.
+struct Measured {
+  double seconds = 0;         ///< from when all ranks may start until all are done
+  std::vector<double> found;  ///< by each rank itself (Performance::found)
+};
+
 /// One rank's side. Not thread-safe.
 class Crew {
  public:
@@ -105,22 +113,16 @@ class Crew {
   /// Those of the crew that share a node with this rank, itself among them.
   const std::vector<pid_t>& processes_of_node() const noexcept { return processes_of_node_; }
 
-  /// On rank 0: seconds from when all ranks may start until all are done. What has to be there
-  /// before (an open file, memory) is made outside the clock.
-  Result<double> time(const Job& job);
+  /// On rank 0. What has to be there before (an open file, memory) is made outside the clock.
+  Result<Measured> measure(const Job& job);
 
-  /// On rank 0: what each rank found by itself, by rank; from works that do (Performance::found).
-  Result<std::vector<double>> measure(const Job& job);
+  /// The seconds alone.
+  Result<double> time(const Job& job);
 
   /// On all others: does what rank 0 says until it leaves.
   Status serve();
 
  private:
-  /// What a rank brings home.
-  struct Outcome {
-    double seconds = 0;  ///< from the start of all to the end of all
-    double found = 0;    ///< by this rank; 0 from works that only take time
-  };
   Crew(const std::shared_ptr<comm::Communicator>& everybody,
        std::shared_ptr<comm::Communicator> chosen,
        std::uint32_t size);
@@ -129,8 +131,8 @@ class Crew {
   Status tell(const Job& job);
   Result<Job> hear();
   void provide_memory(const Job& job);
-  Result<Outcome> take_part(const Job& job);
-  Result<std::vector<double>> collect(const Job& job, const Result<Outcome>& mine);
+  Result<Measured> take_part(const Job& job);
+  Result<std::vector<double>> collect(const Job& job, double found);
 
   std::uint32_t size_;
   Team everybody_;

@@ -2,13 +2,17 @@
 // The crew does what it is told, with ranks that are threads of this process.
 #include "bench/read/crew.hpp"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "bench/frame/word_file.hpp"
 #include "bench/frame/work_folder.hpp"
+#include "bench/read/particle_sums.hpp"
 #include "comm/in_process.hpp"
+#include "tipsy/generate.hpp"
 
 namespace forebay::bench::read {
 namespace {
@@ -56,7 +60,8 @@ TEST_F(CrewTest, each_rank_tells_what_it_found) {
     for (const Work work : {Work::kMisses, Work::kMissesPlainly}) {
       const auto found = crew.measure(Job::of(work, cut_));
       ASSERT_TRUE(found) << found.error().message();
-      EXPECT_THAT(*found, testing::AllOf(testing::SizeIs(3), testing::Each(testing::Gt(0.0))));
+      EXPECT_THAT(found->found,
+                  testing::AllOf(testing::SizeIs(3), testing::Each(testing::Gt(0.0))));
     }
   });
   EXPECT_TRUE(done) << done.error().message();
@@ -68,8 +73,36 @@ TEST_F(CrewTest, idle_agents_are_found_by_their_threads) {
   EXPECT_TRUE(run(2, [&](Crew& crew) {
     const auto shares = crew.measure(job);
     ASSERT_TRUE(shares) << shares.error().message();
-    EXPECT_THAT(*shares, testing::Each(testing::AllOf(testing::Ge(0.0), testing::Le(64.0))));
+    EXPECT_THAT(shares->found, testing::Each(testing::AllOf(testing::Ge(0.0), testing::Le(64.0))));
   }));
+}
+
+TEST_F(CrewTest, a_snapshot_has_the_same_sums_whoever_reads_it) {
+  const tipsy::GenerateOptions options{.path = (folder_->path() / "dark.tipsy").string(),
+                                       .layout = {.counts = {.dark = 1U << 15U}}};
+  ASSERT_TRUE(tipsy::generate(options));
+  const Cut cut{
+      .path = options.path, .file_bytes = options.layout.end_bytes(), .task_count = 1U << 9U};
+  EXPECT_TRUE(run(3, [&](Crew& crew) {
+    const auto ours = crew.measure(Job::of(Work::kTipsySession, cut));
+    const auto theirs = crew.measure(Job::of(Work::kTipsyChanga, cut));
+    ASSERT_TRUE(ours) << ours.error().message();
+    ASSERT_TRUE(theirs) << theirs.error().message();
+    EXPECT_EQ(ours->found, theirs->found);
+    EXPECT_THAT(ours->found, testing::Each(testing::Gt(0.0)));
+  }));
+}
+
+TEST(ParticleSums, digest_differs_where_a_bit_of_a_sum_does) {
+  tipsy::Particle particle{.position = {1, 2, 3}, .velocity = {4, 5, 6}, .mass = 7, .tail = {}};
+  ParticleSums sums;
+  sums.add(particle);
+  EXPECT_EQ(sums.mass(), 7.0);
+  ParticleSums others;
+  particle.velocity[2] = std::nextafter(6.0, 7.0);
+  others.add(particle);
+  EXPECT_NE(sums.digest(), others.digest());
+  EXPECT_EQ(sums.digest(), std::floor(sums.digest()));
 }
 
 TEST_F(CrewTest, processes_of_a_node_are_named_once_each) {
@@ -87,7 +120,7 @@ TEST_F(CrewTest, those_who_are_no_crew_help_when_they_are_called) {
       job.reach = reach;
       const auto found = crew.measure(job);
       ASSERT_TRUE(found) << found.error().message();
-      EXPECT_EQ(found->size(), crew.ranks(reach).size());
+      EXPECT_EQ(found->found.size(), crew.ranks(reach).size());
     }
   });
   EXPECT_TRUE(done) << done.error().message();

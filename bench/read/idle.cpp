@@ -99,8 +99,8 @@ Status bench_idle(Context& context) {
   Job job = Job::of(Work::kIdle, *cut);
   job.pause_ms = context.choose(2000, 500);
   const auto idle = [&]() -> Result<double> {
-    return the_crew().measure(job).map([](const std::vector<double>& by_rank) {
-      return worst_node(by_rank, the_crew().ranks().nodes());
+    return the_crew().measure(job).map([](const Measured& measured) {
+      return worst_node(measured.found, the_crew().ranks().nodes());
     });
   };
   const auto rounds = context.run(id, 5, {{"idle", {}, idle}});

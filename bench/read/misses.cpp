@@ -114,8 +114,8 @@ Variant variant(const char* name, Work work, const Cut& cut) {
   return {name, [cut] { return probe::warm(cut.path); },
           [=]() -> Result<double> {
             // The slower rank: whoever waits for all waits for it.
-            return the_crew().measure(Job::of(work, cut)).map([](const std::vector<double>& ranks) {
-              return *std::max_element(ranks.begin(), ranks.end());
+            return the_crew().measure(Job::of(work, cut)).map([](const Measured& all) {
+              return *std::max_element(all.found.begin(), all.found.end());
             });
           }};
 }

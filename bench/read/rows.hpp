@@ -21,6 +21,7 @@ Result<Cut> large_cut(Context& context);
 // The rows, a page each.
 Status bench_misses(Context& context);
 Status bench_memory(Context& context);
+Status bench_tipsy(Context& context);
 Status bench_scaling(Context& context);
 Status bench_idle(Context& context);
 

@@ -202,6 +202,9 @@ Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site) {
           [ranks = site.team.as_ranks(), mine] { return run_bare_session(ranks, mine); });
     case Work::kBareNaive:
       return performed([mine] { return run_bare_naive(mine); });
+    case Work::kTipsySession:
+    case Work::kTipsyChanga:
+      return prepare_tipsy(site);
     case Work::kMpiIndependent:
     case Work::kMpiCollective:
       return prepare_collective_file(site);

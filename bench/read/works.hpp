@@ -45,6 +45,9 @@ Result<std::unique_ptr<Performance>> prepare_misses(const WorkSite& site, const 
 /// Open sessions, and nobody who wants anything.
 Result<std::unique_ptr<Performance>> prepare_idling(const WorkSite& site, const File& file);
 
+/// Reading the particles of a snapshot.
+Result<std::unique_ptr<Performance>> prepare_tipsy(const WorkSite& site);
+
 /// The ways of MPI-IO.
 Result<std::unique_ptr<Performance>> prepare_collective_file(const WorkSite& site);
 
