@@ -39,13 +39,24 @@ using probe::Progress;
 using probe::Step;
 using probe::Telling;
 
-/// Whether to measure in full or just quickly: smaller files, the same ids, the same number of
-/// rounds.
-enum class Effort : std::uint8_t { kFull, kQuick };
+/// How large files are; the ids and the numbers of rounds are always the same.
+enum class Effort : std::uint8_t {
+  kUsual,
+  kQuick,  ///< small ones: does it work?
+  kFull,   ///< larger than caches and budgets by far
+};
+
+/// A value for each Effort.
+template <class T>
+struct ByEffort {
+  T quick;
+  T usual;
+  T full;
+};
 
 /// How one benchmark is run.
 struct RunOptions {
-  Effort effort = Effort::kFull;
+  Effort effort = Effort::kUsual;
   std::filesystem::path folder;  ///< for files; removed by the caller afterwards
   std::set<std::string> only;    ///< ids to measure; empty: all
   Telling telling = Telling::kSilent;
@@ -58,10 +69,16 @@ class Context {
       : options_(std::move(options)), progress_(options_.telling) {}
 
   bool quick() const noexcept { return options_.effort == Effort::kQuick; }
-  /// `full`, or `quick` in a quick run.
+  bool full() const noexcept { return options_.effort == Effort::kFull; }
+  /// The value for this run's effort.
   template <class T>
-  T choose(T full, T quick_one) const {
-    return quick() ? quick_one : full;
+  T choose(const ByEffort<T>& values) const {
+    return quick() ? values.quick : full() ? values.full : values.usual;
+  }
+  /// `usual`, or `quick` in a quick run; a full one makes no difference.
+  template <class T>
+  T choose(T usual, T quick_one) const {
+    return choose(ByEffort<T>{.quick = quick_one, .usual = usual, .full = usual});
   }
 
   /// True if `id` is to be measured. Every id of a body is asked about, or --only cannot know it.

@@ -2,6 +2,7 @@
 // Parsing the command line by hand: six words, not worth a library that costs seconds to compile.
 #include "bench/frame/command.hpp"
 
+#include <algorithm>
 #include <sstream>
 #include <string_view>
 
@@ -19,10 +20,16 @@ std::set<std::string> split_ids(const std::string& text) {
   return ids;
 }
 
+bool contains(std::span<const char* const> arguments, std::string_view word) {
+  return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
+}
+
 // True if `argument` was an option without a value.
 bool take_flag(std::string_view argument, Command& command) {
   if (argument == "--quick") {
     command.effort = Effort::kQuick;
+  } else if (argument == "--full") {
+    command.effort = Effort::kFull;
   } else if (argument == "--progress") {
     command.telling = Telling::kTell;
   } else if (argument == "--list") {
@@ -50,7 +57,7 @@ bool take_value(std::string_view option, const std::string& value, Command& comm
 }  // namespace
 
 const char* const kUsage =
-    "usage: forebay-bench NAME [--quick] [--progress] [--dir DIR] [--only ID,...]\n"
+    "usage: forebay-bench NAME [--quick | --full] [--progress] [--dir DIR] [--only ID,...]\n"
     "       forebay-bench --list\n"
     "Prints one JSON document. --progress writes JSON lines to standard error.\n";
 
@@ -71,6 +78,8 @@ tl::expected<Command, std::string> parse_command(std::span<const char* const> ar
     if (!has_value) return Failure(argument + " needs a value");
     ++i;
   }
+  if (contains(arguments, "--quick") && contains(arguments, "--full"))
+    return Failure("--quick excludes --full");
   if (command.action == Action::kRun && command.name.empty()) return Failure("which benchmark?");
   return command;
 }

@@ -18,7 +18,7 @@ enum class Action : std::uint8_t { kHelp, kList, kRun };
 struct Command {
   Action action = Action::kRun;
   std::string name;
-  Effort effort = Effort::kFull;
+  Effort effort = Effort::kUsual;
   Telling telling = Telling::kSilent;
   std::filesystem::path parent = ".";  ///< the work folder is made in it
   std::set<std::string> only;

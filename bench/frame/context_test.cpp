@@ -25,7 +25,7 @@ FOREBAY_BENCHMARK(sample, "what a test needs") {
 
 class ContextTest : public testing::Test {
  protected:
-  Context context(std::set<std::string> only, Effort effort = Effort::kFull) const {
+  Context context(std::set<std::string> only, Effort effort = Effort::kUsual) const {
     return Context({effort, folder_.value().path(), std::move(only), Telling::kSilent});
   }
   Result<WorkFolder> folder_ = WorkFolder::make(".");
@@ -69,9 +69,14 @@ TEST_F(ContextTest, a_word_file_is_made_once_for_each_size) {
   EXPECT_EQ(std::filesystem::file_size(*other), 8192U);
 }
 
-TEST_F(ContextTest, quick_runs_choose_the_quick_value) {
+TEST_F(ContextTest, each_effort_chooses_its_value) {
   EXPECT_EQ(context({}, Effort::kQuick).choose(1024, 64), 64);
+  EXPECT_EQ(context({}, Effort::kUsual).choose(1024, 64), 1024);
   EXPECT_EQ(context({}, Effort::kFull).choose(1024, 64), 1024);
+  const ByEffort<int> values{.quick = 1, .usual = 2, .full = 3};
+  EXPECT_EQ(context({}, Effort::kQuick).choose(values), 1);
+  EXPECT_EQ(context({}, Effort::kUsual).choose(values), 2);
+  EXPECT_EQ(context({}, Effort::kFull).choose(values), 3);
 }
 
 TEST_F(ContextTest, the_same_id_twice_is_a_bug) {

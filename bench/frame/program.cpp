@@ -72,6 +72,7 @@ Status run_body(const Benchmark& benchmark, Context& context) {
 nlohmann::json parameters_of(const Context& context, const Command& command) {
   nlohmann::json parameters = context.parameters();
   parameters["quick"] = context.quick();
+  parameters["full"] = context.full();
   if (!command.only.empty()) parameters["only"] = command.only;
   return parameters;
 }

@@ -66,6 +66,11 @@ TEST(Command, options_and_name_come_in_any_order) {
   EXPECT_THAT(command->only, testing::ElementsAre("a", "b"));
 }
 
+TEST(Command, large_files_are_asked_for) {
+  const std::vector<const char*> words = {"solo", "--full"};
+  EXPECT_EQ(parse_command(words)->effort, Effort::kFull);
+}
+
 TEST(Command, wrong_usage_is_told_in_words) {
   const auto complaint = [](std::vector<const char*> words) {
     return parse_command(words).error();
@@ -74,6 +79,7 @@ TEST(Command, wrong_usage_is_told_in_words) {
   EXPECT_EQ(complaint({"a", "b"}), "only one benchmark at a time: b");
   EXPECT_EQ(complaint({"a", "--fast"}), "unknown option --fast");
   EXPECT_EQ(complaint({"a", "--dir"}), "--dir needs a value");
+  EXPECT_EQ(complaint({"--full", "a", "--quick"}), "--quick excludes --full");
 }
 
 TEST(Command, list_names_and_describes) {

@@ -154,7 +154,8 @@ Status bench_requests(Context& context) {
 }  // namespace
 
 Result<Cut> large_cut(Context& context) {
-  const std::uint64_t file_bytes = context.choose(1_GiB, 128_MiB);
+  const std::uint64_t file_bytes =
+      context.choose<std::uint64_t>({.quick = 128_MiB, .usual = 1_GiB, .full = 4_GiB});
   auto path = context.word_file(file_bytes);
   if (!path) return tl::unexpected<Error>(path.error());
   return Cut{

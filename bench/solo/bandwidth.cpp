@@ -22,7 +22,8 @@ struct Comparison {
 
 Status compare(Context& context, const Comparison& comparison) {
   if (!context.wants(comparison.id)) return {};
-  const std::uint64_t file_bytes = context.choose(1_GiB, 128_MiB);
+  const std::uint64_t file_bytes =
+      context.choose<std::uint64_t>({.quick = 128_MiB, .usual = 1_GiB, .full = 4_GiB});
   auto path = context.word_file(file_bytes);
   if (!path) return tl::unexpected<Error>(path.error());
   const Cut cut{.path = *path,

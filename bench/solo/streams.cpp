@@ -155,7 +155,8 @@ Status bench_streams(Context& context) {
   const bool wants_istream = context.wants("solo.istream.over_ifstream");
   const bool wants_streams = context.wants("solo.streams");
   if (!wants_istream && !wants_streams) return {};
-  const std::uint64_t file_bytes = context.choose(1_GiB, 128_MiB);
+  const std::uint64_t file_bytes =
+      context.choose<std::uint64_t>({.quick = 128_MiB, .usual = 1_GiB, .full = 4_GiB});
   auto path = context.word_file(file_bytes);
   if (!path) return tl::unexpected<Error>(path.error());
   if (wants_istream) {

@@ -15,7 +15,7 @@ from forebay.report.bench_plot import (
     draw_results,
     remark_of,
 )
-from forebay.report.bench_table import print_results
+from forebay.report.bench_table import print_results, title_of
 
 MACHINE = {
     "cpu_model": "Fast One",
@@ -94,6 +94,21 @@ def test_options_are_passed_on(forebay, fake, tmp_path):
     )
     ran = forebay("bench", "solo", "--quick", "--only", "a,b", "--dir", tmp_path, "--json", "-")
     assert ran.json["benchmark"] == f"solo --dir {tmp_path} --quick --only a,b --progress"
+
+
+def test_larger_files_are_asked_for(forebay, fake):
+    fake(
+        "forebay-bench",
+        f"print(json.dumps({DOCUMENT!r} | {{'benchmark': ' '.join(sys.argv[1:])}}))",
+    )
+    ran = forebay("bench", "solo", "--full", "--json", "-")
+    assert ran.json["benchmark"] == "solo --dir . --full --progress"
+    ran = forebay("bench", "solo", "--full", "--quick")
+    assert (ran.code, ran.err) == (2, "error: --quick excludes --full\n")
+
+
+def test_the_title_tells_of_large_files():
+    assert title_of(DOCUMENT | {"parameters": {"full": True}}) == "solo (Forebay 0.1.0, full)"
 
 
 def test_a_missed_goal_is_no_failure(forebay, answers):

@@ -20,6 +20,7 @@ RANKS_STARTED = 4
 @click.option("--list", "list_only", is_flag=True, help="List the benchmarks there are.")
 @click.option("--all", "run_all", is_flag=True, help="Run all of them, one after another.")
 @click.option("--quick", is_flag=True, help="Smaller files: a minute, not several; same ids.")
+@click.option("--full", is_flag=True, help="Larger files: 4 GiB, not 1 GiB; same ids.")
 @click.option(
     "--ranks",
     type=click.IntRange(min=1),
@@ -47,6 +48,8 @@ def command(name, list_only, run_all, **options):
         return show_list(options["json_file"])
     if bool(name) == run_all:
         raise ForebayError("name one benchmark, or --all; see forebay bench --list", EXIT_USAGE)
+    if options["quick"] and options["full"]:
+        raise ForebayError("--quick excludes --full", EXIT_USAGE)
     names = [one["name"] for one in listed()] if run_all else [name]
     runs = [run(one, native_arguments(options), options["ranks"]) for one in names]
     show_runs(runs, run_all, options)
@@ -57,8 +60,7 @@ def command(name, list_only, run_all, **options):
 
 def native_arguments(options: dict) -> list[str]:
     arguments = ["--dir", options["folder"]]
-    if options["quick"]:
-        arguments.append("--quick")
+    arguments += [f"--{effort}" for effort in ("quick", "full") if options[effort]]
     if options["only"]:
         arguments += ["--only", options["only"]]
     return arguments

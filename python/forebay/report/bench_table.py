@@ -43,8 +43,9 @@ def verdict_text(row: dict) -> str:
 
 
 def title_of(document: dict) -> str:
-    quick = ", quick" if document["parameters"].get("quick") else ""
-    return f"{document['benchmark']} (Forebay {document['version']}{quick})"
+    efforts = [word for word in ("quick", "full") if document["parameters"].get(word)]
+    words = [f"Forebay {document['version']}", *efforts]
+    return f"{document['benchmark']} ({', '.join(words)})"
 
 
 def goal_text(row: dict) -> str:
