@@ -24,21 +24,24 @@ namespace forebay::bench::read {
 
 /// What all ranks do in one measurement. Names of variants are those of the results' peers.
 enum class Work : std::uint32_t {
-  kLeave,            ///< there is nothing more to do
-  kNaive,            ///< each task opens the file, preads its slice and closes it
-  kNaiveDescriptor,  ///< the same with one descriptor for each rank
-  kSession,          ///< each task awaits a view of its slice
-  kFetch,            ///< the same as plain calls, one after the other
-  kHits,             ///< views of what is in the window already; several passes
-  kMpiIndependent,   ///< MPI-IO: each task reads its slice
-  kMpiCollective,    ///< MPI-IO: each rank reads its share in one collective call
-  kMisses,           ///< views of what is not in the window, one after the other (single.cpp)
-  kMissesPlainly,    ///< the same pieces by pread
-  kBareSession,      ///< as kSession, with a Runtime of its own and nothing else in memory
-  kBareNaive,        ///< as kNaiveDescriptor through one buffer, with nothing else in memory
-  kIdle,             ///< nothing, with open sessions (idle.cpp)
-  kTipsySession,     ///< each task awaits a view of its particles and decodes them
-  kTipsyChanga,      ///< the same particles as ChaNGa reads them (tipsy_works.cpp)
+  kLeave,             ///< there is nothing more to do
+  kNaive,             ///< each task opens the file, preads its slice and closes it
+  kNaiveDescriptor,   ///< the same with one descriptor for each rank
+  kSession,           ///< each task awaits a view of its slice
+  kFetch,             ///< the same as plain calls, one after the other
+  kHits,              ///< views of what is in the window already; several passes
+  kMpiIndependent,    ///< MPI-IO: each task reads its slice
+  kMpiCollective,     ///< MPI-IO: each rank reads its share in one collective call
+  kMisses,            ///< views of what is not in the window, one after the other (single.cpp)
+  kMissesPlainly,     ///< the same pieces by pread
+  kBareSession,       ///< as kSession, with a Runtime of its own and nothing else in memory
+  kBareNaive,         ///< as kNaiveDescriptor through one buffer, with nothing else in memory
+  kIdle,              ///< nothing, with open sessions (idle.cpp)
+  kComputing,         ///< nothing but a computation, for pause_ms
+  kNaiveComputing,    ///< as kNaive, with a computation in the background (computing.hpp)
+  kSessionComputing,  ///< as kSession, with the same
+  kTipsySession,      ///< each task awaits a view of its particles and decodes them
+  kTipsyChanga,       ///< the same particles as ChaNGa reads them (tipsy_works.cpp)
 };
 
 /// MPI-IO's users tune it by hints; these are what they try first.
@@ -61,7 +64,7 @@ struct Job {
   Reach reach = Reach::kCrew;
   std::uint64_t file_bytes = 0;
   std::uint64_t task_count = 0;
-  std::uint64_t pause_ms = 0;  ///< of works that do nothing
+  std::uint64_t pause_ms = 0;  ///< of works that read nothing
   std::array<char, 4096> path{};
 
   static Job of(Work work, const Cut& cut, Hints hints = Hints::kDefault);

@@ -67,6 +67,20 @@ TEST_F(CrewTest, each_rank_tells_what_it_found) {
   EXPECT_TRUE(done) << done.error().message();
 }
 
+TEST_F(CrewTest, computing_in_the_background_goes_on_until_all_have_read) {
+  Job alone = Job::of(Work::kComputing, cut_);
+  alone.pause_ms = 5;
+  const Status done = run(2, [&](Crew& crew) {
+    for (const Job& job :
+         {alone, Job::of(Work::kNaiveComputing, cut_), Job::of(Work::kSessionComputing, cut_)}) {
+      const auto rates = crew.measure(job);
+      ASSERT_TRUE(rates) << rates.error().message();
+      EXPECT_THAT(rates->found, testing::Each(testing::Gt(0.0)));
+    }
+  });
+  EXPECT_TRUE(done) << done.error().message();
+}
+
 TEST_F(CrewTest, idle_agents_are_found_by_their_threads) {
   Job job = Job::of(Work::kIdle, cut_);
   job.pause_ms = 20;

@@ -153,15 +153,6 @@ Status bench_requests(Context& context) {
 
 }  // namespace
 
-Result<Cut> large_cut(Context& context) {
-  const std::uint64_t file_bytes =
-      context.choose<std::uint64_t>({.quick = 128_MiB, .usual = 1_GiB, .full = 4_GiB});
-  auto path = context.word_file(file_bytes);
-  if (!path) return tl::unexpected<Error>(path.error());
-  return Cut{
-      .path = *path, .file_bytes = file_bytes, .task_count = context.choose(kTasks, kTasks / 8)};
-}
-
 FOREBAY_BENCHMARK(read, "many tasks on several ranks read one file, beside MPI-IO") {
   context.set_parameter("ranks", the_crew().ranks().size());
   context.set_parameter("mpi", the_crew().ranks().name());

@@ -6,7 +6,7 @@
 
 namespace forebay::bench::read {
 
-/// Only on rank 0, and only while main() has them. Bodies run nowhere else.
+/// This process alone, unless main() has more. Only on rank 0: bodies run nowhere else.
 Crew& the_crew();
 void set_the_crew(Crew* crew);
 

@@ -34,7 +34,6 @@ struct Shares {
     const std::uint64_t size = task_particles * kRecordBytes;
     return {tipsy::kHeaderBytes + task * size, size};
   }
-  std::uint64_t count() const { return tasks.last - tasks.first; }
 
   std::string path;
   std::uint64_t file_bytes;
@@ -45,7 +44,7 @@ struct Shares {
 /// A way of reading that leaves sums.
 class Summing : public Performance {
  public:
-  explicit Summing(const WorkSite& site) : shares_(site), sums_(shares_.count()) {}
+  explicit Summing(const WorkSite& site) : shares_(site), sums_(shares_.tasks.count()) {}
   double found() const override { return total_of(sums_).digest(); }
 
  protected:

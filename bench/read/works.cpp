@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "bench/read/computing.hpp"
 #include "runner/task.hpp"
 
 namespace forebay::bench::read {
@@ -32,6 +33,42 @@ std::unique_ptr<Performance> performed(F run) {
   return std::make_unique<Performed<F>>(std::move(run));
 }
 
+/// A Performance of a function with a computation in the background, that finds how fast the latter
+/// was.
+template <class F>
+class PerformedBeside final : public Performance {
+ public:
+  PerformedBeside(EventLoop& loop, std::uint64_t readers, F run)
+      : computing_(loop, readers), run_(std::move(run)) {}
+  Status run() override { return run_(computing_); }
+  double found() const override { return computing_.slices_per_second(); }
+
+ private:
+  Computing computing_;
+  F run_;
+};
+
+template <class F>
+std::unique_ptr<Performance> performed_beside(EventLoop& loop, std::uint64_t readers, F run) {
+  return std::make_unique<PerformedBeside<F>>(loop, readers, std::move(run));
+}
+
+/// The same computation with nothing beside it.
+class ComputingAlone final : public Performance {
+ public:
+  explicit ComputingAlone(std::chrono::milliseconds time) : computing_(loop_, time) {}
+  Status run() override {
+    runner::TaskGroup group(loop_);
+    group.spawn(computing_.task());
+    return group.run();
+  }
+  double found() const override { return computing_.slices_per_second(); }
+
+ private:
+  EventLoop loop_;
+  Computing computing_;
+};
+
 /// What the tasks of one rank share.
 struct Mine {
   explicit Mine(const WorkSite& site)
@@ -51,6 +88,14 @@ struct Mine {
   TaskRange tasks;
   ByteRange share;
   std::span<std::byte> memory;
+  /// The same, while `background` computes.
+  Mine beside(Computing& background) const {
+    Mine result = *this;
+    result.computing = &background;
+    return result;
+  }
+
+  Computing* computing = nullptr;  ///< in the background; null: none
 };
 
 int open_to_read(const Cut& cut) { return ::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC); }
@@ -71,15 +116,16 @@ Status pread_slice(int descriptor, const Mine& mine, std::uint64_t task) {
 enum class Descriptors : std::uint8_t { kOneForTask, kOneForRank };
 
 runner::Task naive_task(const Mine& mine, std::uint64_t task, int shared) {
+  const Computing::Reader reader(mine.computing);
   const int descriptor = shared >= 0 ? shared : open_to_read(mine.cut);
   const Status read = pread_slice(descriptor, mine, task);
   if (shared < 0 && descriptor >= 0) ::close(descriptor);
   co_return read;
 }
 
-Status run_naive(const Mine& mine, Descriptors descriptors) {
-  EventLoop loop;
+Status run_naive(EventLoop& loop, const Mine& mine, Descriptors descriptors) {
   runner::TaskGroup group(loop);
+  if (mine.computing != nullptr) group.spawn(mine.computing->task());
   const int shared = descriptors == Descriptors::kOneForRank ? open_to_read(mine.cut) : -1;
   for (std::uint64_t task = mine.tasks.first; task < mine.tasks.last; ++task)
     group.spawn(naive_task(mine, task, shared));
@@ -89,7 +135,8 @@ Status run_naive(const Mine& mine, Descriptors descriptors) {
 }
 
 /// Slices may be larger than the session's memory.
-runner::Task view_task(const Session& session, ByteRange slice) {
+runner::Task view_task(const Session& session, ByteRange slice, Computing* computing) {
+  const Computing::Reader reader(computing);
   Views pieces = session.views(slice);
   while (!pieces.done()) {
     const Result<View> piece = co_await pieces.next();
@@ -103,8 +150,9 @@ Status run_session(EventLoop& loop, const File& file, const Mine& mine) {
   runner::TaskGroup group(loop);
   const auto session = file.read_session({0, mine.cut.file_bytes});
   if (!session) return tl::unexpected<Error>(session.error());
+  if (mine.computing != nullptr) group.spawn(mine.computing->task());
   for (std::uint64_t task = mine.tasks.first; task < mine.tasks.last; ++task)
-    group.spawn(view_task(*session, mine.cut.slice(task)));
+    group.spawn(view_task(*session, mine.cut.slice(task), mine.computing));
   return group.run();
 }
 
@@ -116,10 +164,10 @@ Status run_bare_session(const Ranks& ranks, const Mine& mine) {
   return run_session(runtime.loop(), *file, mine);
 }
 
-Status run_bare_naive(Mine mine) {
+Status run_bare_naive(EventLoop& loop, Mine mine) {
   std::vector<std::byte> buffer(mine.cut.task_bytes());
   mine.memory = buffer;
-  return run_naive(mine, Descriptors::kOneForRank);
+  return run_naive(loop, mine, Descriptors::kOneForRank);
 }
 
 Status visit_all(const Session& session, const Mine& mine) {
@@ -163,12 +211,57 @@ Result<std::unique_ptr<Performance>> prepare_hits(const File& file, const Mine& 
   return performed([session = std::move(*session), mine] { return run_hits(session, mine); });
 }
 
+/// A program without Forebay: its loop is its own.
+std::unique_ptr<Performance> prepare_naive(const WorkSite& site) {
+  const Mine mine(site);
+  const auto loop = std::make_shared<EventLoop>();
+  switch (site.job.work) {
+    case Work::kBareNaive:
+      return performed([loop, mine] { return run_bare_naive(*loop, mine); });
+    case Work::kNaiveDescriptor:
+      return performed([loop, mine] { return run_naive(*loop, mine, Descriptors::kOneForRank); });
+    case Work::kNaiveComputing:
+      return performed_beside(*loop, mine.tasks.count(), [loop, mine](Computing& computing) {
+        return run_naive(*loop, mine.beside(computing), Descriptors::kOneForTask);
+      });
+    default:
+      return performed([loop, mine] { return run_naive(*loop, mine, Descriptors::kOneForTask); });
+  }
+}
+
+/// All ways through a session of the crew's Runtime.
+Result<std::unique_ptr<Performance>> prepare_with_file(const WorkSite& site) {
+  const Mine mine(site);
+  EventLoop& loop = site.team.runtime().loop();
+  auto file = site.team.runtime().open(mine.cut.path.string());
+  if (!file) return tl::unexpected<Error>(file.error());
+  switch (site.job.work) {
+    case Work::kHits:
+      return prepare_hits(*file, mine);
+    case Work::kMisses:
+    case Work::kMissesPlainly:
+      return prepare_misses(site, *file);
+    case Work::kIdle:
+      return prepare_idling(site, *file);
+    case Work::kFetch:
+      return performed([file = *file, mine] { return run_fetch(file, mine); });
+    case Work::kSessionComputing:
+      return performed_beside(loop, mine.tasks.count(),
+                              [&loop, file = *file, mine](Computing& computing) {
+                                return run_session(loop, file, mine.beside(computing));
+                              });
+    default:
+      return performed([&loop, file = *file, mine] { return run_session(loop, file, mine); });
+  }
+}
+
 }  // namespace
 
 bool reads_into_buffers(Work work) {
   switch (work) {
     case Work::kNaive:
     case Work::kNaiveDescriptor:
+    case Work::kNaiveComputing:
     case Work::kMpiIndependent:
     case Work::kMpiCollective:
       return true;
@@ -191,17 +284,18 @@ ByteRange share_of(const Job& job, const comm::Communicator& ranks) {
 }
 
 Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site) {
-  const Mine mine(site);
   switch (site.job.work) {
     case Work::kNaive:
-      return performed([mine] { return run_naive(mine, Descriptors::kOneForTask); });
     case Work::kNaiveDescriptor:
-      return performed([mine] { return run_naive(mine, Descriptors::kOneForRank); });
-    case Work::kBareSession:
-      return performed(
-          [ranks = site.team.as_ranks(), mine] { return run_bare_session(ranks, mine); });
+    case Work::kNaiveComputing:
     case Work::kBareNaive:
-      return performed([mine] { return run_bare_naive(mine); });
+      return prepare_naive(site);
+    case Work::kComputing:
+      return std::make_unique<ComputingAlone>(std::chrono::milliseconds(site.job.pause_ms));
+    case Work::kBareSession:
+      return performed([ranks = site.team.as_ranks(), mine = Mine(site)] {
+        return run_bare_session(ranks, mine);
+      });
     case Work::kTipsySession:
     case Work::kTipsyChanga:
       return prepare_tipsy(site);
@@ -209,25 +303,8 @@ Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site) {
     case Work::kMpiCollective:
       return prepare_collective_file(site);
     default:
-      break;
+      return prepare_with_file(site);
   }
-  auto file = site.team.runtime().open(mine.cut.path.string());
-  if (!file) return tl::unexpected<Error>(file.error());
-  switch (site.job.work) {
-    case Work::kHits:
-      return prepare_hits(*file, mine);
-    case Work::kMisses:
-    case Work::kMissesPlainly:
-      return prepare_misses(site, *file);
-    case Work::kIdle:
-      return prepare_idling(site, *file);
-    case Work::kFetch:
-      return performed([file = *file, mine] { return run_fetch(file, mine); });
-    default:
-      break;
-  }
-  EventLoop& loop = site.team.runtime().loop();
-  return performed([&loop, file = *file, mine] { return run_session(loop, file, mine); });
 }
 
 }  // namespace forebay::bench::read

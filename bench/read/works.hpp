@@ -55,6 +55,8 @@ Result<std::unique_ptr<Performance>> prepare_collective_file(const WorkSite& sit
 struct TaskRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
+
+  std::uint64_t count() const noexcept { return last - first; }
 };
 TaskRange tasks_of(const Job& job, const comm::Communicator& ranks);
 

@@ -243,6 +243,18 @@ def test_a_benchmark_of_ranks_is_started_by_a_launcher(forebay, benchmark_of_ran
     assert forebay("bench", "a", "--json", "-").json["benchmark"] == "a"
 
 
+def test_what_runs_with_and_without_ranks_is_listed_once_and_runs_on_ranks(
+    forebay, benchmark_of_ranks, monkeypatch
+):
+    monkeypatch.setattr(native, "launcher", lambda ranks: [str(benchmark_of_ranks), str(ranks)])
+    benchmark_of_ranks.with_name("forebay-bench-mpi").write_text(
+        benchmark_of_ranks.with_name("forebay-bench-mpi").read_text().replace('"many"', '"a"')
+    )
+    names = [one["name"] for one in forebay("bench", "--list", "--json", "-").json]
+    assert names == ["a", "b"]
+    assert forebay("bench", "a", "--json", "-").json["benchmark"].startswith("8 a ")
+
+
 def test_all_and_the_list_have_benchmarks_of_ranks(forebay, benchmark_of_ranks, monkeypatch):
     monkeypatch.setattr(native, "launcher", lambda ranks: [str(benchmark_of_ranks), str(ranks)])
     assert [one["name"] for one in forebay("bench", "--list", "--json", "-").json] == [

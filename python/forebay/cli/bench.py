@@ -87,9 +87,9 @@ def picture_of(document: dict, file: str, one_of_many: bool) -> Path:
 
 
 def listed() -> list[dict]:
-    """All benchmarks; those of several ranks only where there is an MPI."""
-    found = native.call(PROGRAM, ["--list"]).document
-    return found + ranks_benchmarks()
+    """All benchmarks; on several ranks, where there is an MPI, those that can."""
+    found = native.call(PROGRAM, ["--list"]).document + ranks_benchmarks()
+    return list({one["name"]: one for one in found}.values())
 
 
 def ranks_benchmarks() -> list[dict]:
