@@ -2,8 +2,13 @@
 // bench tasks: one file from a cold disk, cut into more and more tasks: how long it takes if each
 // reads for itself, and through a session, and how much of a computation goes on meanwhile on the
 // same threads. On several ranks, or in one process where there is no MPI.
+#include <algorithm>
 #include <array>
+#include <functional>
+#include <list>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "bench/frame/benchmark.hpp"
 #include "bench/read/crew.hpp"
@@ -15,83 +20,120 @@ namespace forebay::bench::read {
 namespace {
 
 constexpr std::array<std::uint64_t, 5> kTaskCounts{2, 32, 512, 8192, 16384};
-constexpr std::uint64_t kAloneMs = 50;
+constexpr std::uint64_t kAloneMs = 100;
+constexpr const char* kAlone = "computing alone";
 constexpr unsigned kRounds = 5;
 
-double sum_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0);
+/// How much the ranks compute together, in slices a second.
+double sum_of(const std::vector<double>& rates) {
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
-/// Reading with a computation in the background.
+/// The computation with nothing beside it.
+Variant alone(const Cut& cut) {
+  Job job = Job::of(Work::kComputing, cut);
+  job.pause_ms = kAloneMs;
+  return {kAlone, {}, [job] {
+            return the_crew().measure(job).map(
+                [](const Measured& measured) { return sum_of(measured.found); });
+          }};
+}
+
+/// Reading with the computation in the background.
 class Sharing {
  public:
   explicit Sharing(Work work, const Cut& cut) : job_(Job::of(work, cut)) {}
 
-  /// What the computation reaches of what it does alone.
+  /// How much is computed.
   Result<double> measure() {
-    Job alone_job = Job::of(Work::kComputing, job_.cut());
-    alone_job.pause_ms = kAloneMs;
-    const auto alone = the_crew().measure(alone_job);
-    if (!alone) return tl::unexpected<Error>(alone.error());
-    const auto beside = the_crew().measure(job_);
-    if (!beside) return tl::unexpected<Error>(beside.error());
-    seconds_.push_back(beside->seconds);
-    return sum_of(beside->found) / sum_of(alone->found);
+    return the_crew().measure(job_).map([this](const Measured& measured) {
+      seconds_.push_back(measured.seconds);
+      return sum_of(measured.found);
+    });
   }
 
-  /// Of the last so many measurements.
-  Summary seconds(std::size_t runs) const {
-    return summarise({seconds_.end() - static_cast<std::ptrdiff_t>(runs), seconds_.end()});
-  }
+  /// What readers took, in the order of rounds, without those of warming up.
+  std::vector<double> seconds() const { return {seconds_.end() - kRounds, seconds_.end()}; }
 
  private:
   Job job_;
   std::vector<double> seconds_;
 };
 
-/// The rows of one number of tasks.
-Status bench_count(Context& context, const Cut& cut) {
-  const std::string id = "tasks." + std::to_string(cut.task_count);
-  const std::string share_id = id + ".computing";
-  const bool wants_time = context.wants(id);
-  const bool wants_share = context.wants(share_id);
-  const auto cold = [&] { return probe::drop_cached(cut.path); };
-  const auto time = [&](const char* name, Work work) {
-    return Variant{name, cold, [&cut, work] { return the_crew().time(Job::of(work, cut)); }};
-  };
-  Sharing ours(Work::kSessionComputing, cut);
-  Sharing theirs(Work::kNaiveComputing, cut);
-  std::vector<Variant> variants;
-  if (wants_time) {
-    variants.push_back(time("forebay", Work::kSession));
-    variants.push_back(time("naive", Work::kNaive));
+/// One number of tasks: what is measured, and the rows it gives.
+class Point {
+ public:
+  Point(Context& context, const Cut& cut)
+      : cut_(cut),
+        id_("tasks." + std::to_string(cut.task_count)),
+        share_id_(id_ + ".computing"),
+        wants_time_(context.wants(id_)),
+        wants_share_(context.wants(share_id_)) {}
+
+  void add_variants(std::vector<Variant>& variants) {
+    if (wants_time_) {
+      variants.push_back(time("forebay", Work::kSession));
+      variants.push_back(time("naive", Work::kNaive));
+    }
+    if (!wants_share_) return;
+    variants.push_back(share("forebay", ours_));
+    variants.push_back(share("naive", theirs_));
   }
-  if (wants_share) {
-    variants.push_back({"forebay, computing", cold, [&] { return ours.measure(); }});
-    variants.push_back({"naive, computing", cold, [&] { return theirs.measure(); }});
-  }
-  if (variants.empty()) return {};
-  const auto rounds = context.run(id, kRounds, variants);
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
-  if (wants_time) {
-    context.add({.id = id,
+
+  void add_rows(Context& context, const Rounds& rounds) const {
+    if (wants_time_) {
+      const auto ours = id_ + ", forebay";
+      const auto theirs = id_ + ", naive";
+      context.add({.id = id_,
+                   .unit = "1",
+                   .measured = rounds.ratio(ours, theirs),
+                   .goal = {},
+                   .peers = {{"forebay", "s", rounds.summary(ours)},
+                             {"naive", "s", rounds.summary(theirs)}}});
+    }
+    if (!wants_share_) return;
+    std::vector<Peer> peers = {{"naive", "1", share_of_alone(rounds, ", naive")},
+                               {"time of forebay", "s", summarise(ours_.seconds())},
+                               {"time of naive", "s", summarise(theirs_.seconds())}};
+    if (wants_time_) {
+      const auto& without = rounds.values(id_ + ", forebay");
+      peers.push_back({"time over that without", "1", summarise(ratios(ours_.seconds(), without))});
+    }
+    context.add({.id = share_id_,
                  .unit = "1",
-                 .measured = rounds->ratio("forebay", "naive"),
+                 .measured = share_of_alone(rounds, ", forebay"),
                  .goal = {},
-                 .peers = {{"forebay", "s", rounds->summary("forebay")},
-                           {"naive", "s", rounds->summary("naive")}}});
+                 .peers = std::move(peers)});
   }
-  if (wants_share) {
-    context.add({.id = share_id,
-                 .unit = "1",
-                 .measured = rounds->summary("forebay, computing"),
-                 .goal = {},
-                 .peers = {{"naive", "1", rounds->summary("naive, computing")},
-                           {"time of forebay", "s", ours.seconds(kRounds)},
-                           {"time of naive", "s", theirs.seconds(kRounds)}}});
+
+ private:
+  /// Of the fastest that was seen: any other was disturbed by somebody.
+  Summary share_of_alone(const Rounds& rounds, const char* name) const {
+    const std::vector<double>& alone = rounds.values(kAlone);
+    std::vector<double> shares = rounds.values(share_id_ + name);
+    for (double& share : shares)
+      share /= *std::max_element(alone.begin(), alone.end());
+    return summarise(shares);
   }
-  return {};
-}
+  Variant time(const std::string& name, Work work) const {
+    return {id_ + ", " + name, cold(),
+            [job = Job::of(work, cut_)] { return the_crew().time(job); }};
+  }
+  Variant share(const std::string& name, Sharing& sharing) const {
+    return {share_id_ + ", " + name, cold(), [&sharing] { return sharing.measure(); }};
+  }
+  std::function<Status()> cold() const {
+    return [path = cut_.path] { return probe::drop_cached(path); };
+  }
+
+  Cut cut_;
+  std::string id_;
+  std::string share_id_;
+  bool wants_time_;
+  bool wants_share_;
+  Sharing ours_{Work::kSessionComputing, cut_};
+  Sharing theirs_{Work::kNaiveComputing, cut_};
+};
 
 }  // namespace
 
@@ -102,10 +144,19 @@ FOREBAY_BENCHMARK(tasks, "time against the number of tasks, and what is computed
   context.set_parameter("file_bytes", file_bytes);
   auto path = context.word_file(file_bytes);
   if (!path) return tl::unexpected<Error>(path.error());
+  std::list<Point> points;  // variants refer to them
+  std::vector<Variant> variants;
   for (const std::uint64_t count : kTaskCounts) {
-    const Cut cut{.path = *path, .file_bytes = file_bytes, .task_count = count};
-    if (auto done = bench_count(context, cut); !done) return done;
+    points.emplace_back(context, Cut{*path, file_bytes, count});
+    points.back().add_variants(variants);
   }
+  if (variants.empty()) return {};
+  variants.push_back(alone({*path, file_bytes, 1}));
+  // All in the same rounds: what drifts, as disks do, hits each number of tasks alike.
+  const auto rounds = context.run("tasks", kRounds, variants);
+  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  for (const Point& point : points)
+    point.add_rows(context, *rounds);
   return {};
 }
 

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from forebay import many_tasks
 from forebay.cli import demo
 from forebay.comparison import PAIRS_MAX, PAIRS_MIN, Comparison, compare, require_same, to_document
 from forebay.errors import ForebayError
+from forebay.many_tasks import points_of
 from forebay.report.demo_plot import draw_times
-from forebay.report.demo_tables import gain_text
+from forebay.report.demo_tables import gain_text, tasks_text
+from forebay.report.tasks_plot import draw_tasks
 
 ANALYSIS = {
     "snapshot": {"path": "a.tipsy", "file_bytes": 1 << 26, "counts": {"total": 12}},
@@ -101,6 +104,57 @@ def test_times_are_drawn(tmp_path):
     assert (tmp_path / "times.png").stat().st_size > 10_000
 
 
+def summary_of(value):
+    spread = [0.9 * value, 1.1 * value]
+    return {"value": value, "spread": spread, "spread_kind": "range", "runs": 5}
+
+
+def row_of(name, value, **peers):
+    named = {peer.replace("_", " "): summary_of(one) for peer, one in peers.items()}
+    return summary_of(value) | {"id": name, "peers": named}
+
+
+MANY_TASKS = {
+    "parameters": {"ranks": 2, "file_bytes": 1 << 28},
+    "results": [
+        row
+        for count in (16384, 2)
+        for row in (
+            row_of(f"tasks.{count}", 0.5, forebay=1.0 + count / 16384, naive=2.0),
+            row_of(
+                f"tasks.{count}.computing",
+                0.8,
+                naive=0.02,
+                time_of_forebay=1.1,
+                time_of_naive=2.1,
+                time_over_that_without=1.05,
+            ),
+        )
+    ],
+}
+
+
+def test_points_are_those_of_the_benchmark_in_rising_order():
+    few, many = points_of(MANY_TASKS)
+    assert (few.tasks, many.tasks) == (2, 16384)
+    assert many.times_s["forebay"]["value"] == 2.0
+    assert many.computing["naive"]["value"] == 0.02
+    assert many.computing_times_s["naive"]["value"] == 2.1
+
+
+def test_the_sentence_tells_how_flat_times_are_and_what_goes_on(capsys):
+    points = many_tasks.to_document(MANY_TASKS)["points"]
+    text = tasks_text(points)
+    assert "Slowest by fastest: 2.00 through Forebay, 1.00 without." in text
+    assert "keeps 80% to 80% of its speed" in text
+    assert "takes 1.05 to 1.05 times as long as without it" in text
+
+
+def test_tasks_are_drawn(tmp_path):
+    draw_tasks(MANY_TASKS["parameters"], points_of(MANY_TASKS), tmp_path / "tasks.png")
+    assert (tmp_path / "tasks.png").stat().st_size > 10_000
+
+
 def test_samples_come_from_the_folder_that_is_named(monkeypatch, tmp_path):
     monkeypatch.delenv("FOREBAY_SAMPLES", raising=False)
     assert demo.sample_files() == []
@@ -153,12 +207,15 @@ def test_the_snapshot_is_made_once_and_again_when_it_changed(fake, tmp_path):
 
 def test_the_real_demonstration(forebay, real_native, tmp_path, monkeypatch):
     real_native("forebay-tipsy")
+    real_native("forebay-bench")
     monkeypatch.delenv("FOREBAY_SAMPLES", raising=False)
     json_file = tmp_path / "demo.json"
     ran = forebay("demo", "--quick", "--dir", tmp_path / "demo", "--json", json_file)
     assert ran.code == 0, ran.err
     for text in ("centre of mass", "velocity dispersion", "from storage", "from the page cache"):
         assert text in ran.out
-    for picture in (tmp_path / "demo" / "density.png", tmp_path / "demo" / "times.png"):
+    assert "computed meanwhile" in ran.out
+    for name in ("density.png", "times.png", "tasks.png"):
+        picture = tmp_path / "demo" / name
         assert str(picture) in ran.out
         assert Path(picture).stat().st_size > 10_000

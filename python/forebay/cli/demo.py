@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay demo`: one snapshot, one analysis, read through std::ifstream and through Forebay."""
+"""`forebay demo`: one snapshot, one analysis, read through std::ifstream and through Forebay; and
+one file cut into more and more tasks."""
 
 import json
 import os
@@ -30,14 +31,16 @@ SAMPLE_ENDINGS = (".tbin", ".std", ".tipsy")
 @json_option
 def command(quick, folder, json_file):
     """Make a Plummer sphere of gas, dark and star particles (once), analyse it in thousands of
-    tasks that read it through std::ifstream and through Forebay, cold and warm, and draw what came
+    tasks that read it through std::ifstream and through Forebay, cold and warm; read a file by 2 to
+    16384 tasks, on two ranks where there is an MPI, while a computation goes on; and draw what came
     out. With FOREBAY_SAMPLES set, the real snapshots in that folder are analysed too."""
     place = prepare(Path(folder))
     snapshot, generated = obtain_snapshot(place, *SIZES[quick])
     comparisons = [run_pairs(snapshot, cold) for cold in (True, False)]
+    many_tasks = read_by_many_tasks(place, quick)
     samples = analyse_samples()
-    pictures = draw(place, comparisons, generated["model"])
-    document = to_document(generated, comparisons, samples, pictures)
+    pictures = draw(place, comparisons, generated["model"], many_tasks)
+    document = to_document(generated, comparisons, samples, many_tasks, pictures)
     report(document, json_file, lambda console: _tables().print_demo(console, document))
     if json_file != STDOUT:
         say(json_file, "Pictures:\n" + "\n".join(f"  {picture}" for picture in pictures))
@@ -105,6 +108,17 @@ def run_pairs(snapshot: Path, cold: bool):
     return compare(analyse, cold, STATE_LIMIT_S)
 
 
+def read_by_many_tasks(folder: Path, quick: bool) -> dict:
+    """What `forebay bench tasks` says."""
+    from forebay.cli import bench
+
+    options = {"folder": str(folder), "quick": quick, "full": False, "only": None}
+    document, error = bench.run("tasks", bench.native_arguments(options), ranks=2)
+    if error is not None:
+        raise error
+    return document
+
+
 def sample_files() -> list[Path]:
     """Real snapshots, where FOREBAY_SAMPLES names a folder of them."""
     folder = os.environ.get("FOREBAY_SAMPLES")
@@ -127,24 +141,31 @@ def analyse_samples() -> list[dict]:
     return samples
 
 
-def draw(folder: Path, comparisons: list, model: dict) -> list[str]:
+def draw(folder: Path, comparisons: list, model: dict, many_tasks: dict) -> list[str]:
+    from forebay.many_tasks import points_of
     from forebay.report.demo_plot import draw_times
     from forebay.report.density_plot import draw_density
+    from forebay.report.tasks_plot import draw_tasks
 
-    density, times = folder / "density.png", folder / "times.png"
+    density, times, tasks = (folder / f"{name}.png" for name in ("density", "times", "tasks"))
     draw_density(comparisons[0].analyses["forebay"][-1], density, model["scale_radius"])
     draw_times(comparisons, times)
-    return [str(density), str(times)]
+    draw_tasks(many_tasks["parameters"], points_of(many_tasks), tasks)
+    return [str(density), str(times), str(tasks)]
 
 
-def to_document(generated: dict, comparisons: list, samples: list, pictures: list) -> dict:
+def to_document(
+    generated: dict, comparisons: list, samples: list, many_tasks: dict, pictures: list
+) -> dict:
     from forebay import comparison
+    from forebay import many_tasks as points
 
     return {
         "analysis": comparisons[0].analyses["forebay"][-1],
         "model": generated["model"],
         "readers_agree": True,  # or compare() had raised
         **{one.state: comparison.to_document(one) for one in comparisons},
+        "many_tasks": points.to_document(many_tasks),
         "samples": samples,
         "pictures": pictures,
     }

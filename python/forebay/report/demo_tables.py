@@ -24,6 +24,8 @@ def print_demo(console, document: dict) -> None:
         console.print(_time_table(f"Read {text}", document[state]))
         console.print(f"  {gain_text(document[state]['over_ifstream'])}\n")
     console.print("Both readers give the same results to the last bit.\n")
+    console.print(_tasks_table(document["many_tasks"]))
+    console.print(f"  {tasks_text(document['many_tasks']['points'])}\n")
     if document["samples"]:
         console.print(_sample_table(document["samples"]))
 
@@ -65,6 +67,43 @@ def _time_table(title: str, compared: dict):
             units.size(one["peak_pss_bytes"]["value"]),
         )
     return result
+
+
+def _tasks_table(found: dict):
+    where = f"on {found['ranks']} ranks" if found["ranks"] > 1 else "in one process"
+    result = table(
+        f"{units.size(found['file_bytes'])} from storage by many tasks {where}",
+        "tasks", "each for itself", "Forebay", "of the time", "computed meanwhile", "with Forebay",
+        right=(0, 1, 2, 3, 4, 5),
+    )  # fmt: skip
+    for point in found["points"]:
+        result.add_row(
+            units.count(point["tasks"]),
+            units.duration(point["times_s"]["naive"]["value"]),
+            f"[bold]{units.duration(point['times_s']['forebay']['value'])}[/]",
+            units.number(point["over_naive"]["value"]),
+            f"{point['computing']['naive']['value']:.0%}",
+            f"[bold]{point['computing']['forebay']['value']:.0%}[/]",
+        )
+    return result
+
+
+def tasks_text(points: list[dict]) -> str:
+    """How far times lie apart, and what is left of a computation on the same threads."""
+    flat = {reader: _slowest_by_fastest(points, reader) for reader in ("naive", "forebay")}
+    shares = sorted(point["computing"]["forebay"]["value"] for point in points)
+    longer = sorted(point["longer"]["value"] for point in points)
+    return (
+        f"Slowest by fastest: {flat['forebay']} through Forebay, {flat['naive']} without. A "
+        f"computation between the tasks keeps {shares[0]:.0%} to {shares[-1]:.0%} of its speed, "
+        f"and reading takes {units.number(longer[0])} to {units.number(longer[-1])} times as long "
+        "as without it."
+    )
+
+
+def _slowest_by_fastest(points: list[dict], reader: str) -> str:
+    times = [point["times_s"][reader]["value"] for point in points]
+    return units.number(max(times) / min(times))
 
 
 def _sample_table(samples: list[dict]):

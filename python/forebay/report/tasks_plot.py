@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time against the number of tasks, and how much of a computation goes on meanwhile."""
+
+from pathlib import Path
+
+from forebay.many_tasks import Point
+from forebay.report import style, units
+
+LOOKS = {
+    "naive": {"color": style.PEER, "marker": "s", "label": "each task reads for itself"},
+    "forebay": {"color": style.FOREBAY, "marker": "o", "label": "Forebay"},
+}
+PERCENT = 100
+
+
+def draw_tasks(parameters: dict, points: list[Point], file: Path) -> None:
+    """Draws two panels over one axis of tasks; `parameters` are those of the benchmark."""
+    with style.picture(file, 9.6, 3.9) as figure:
+        times, shares = figure.subplots(1, 2)
+        for reader in LOOKS:
+            _draw_line(times, points, reader, [point.times_s[reader] for point in points], 1)
+            _draw_line(
+                shares, points, reader, [point.computing[reader] for point in points], PERCENT
+            )
+        ranks = parameters["ranks"]
+        times.set_title(f"{units.size(parameters['file_bytes'])} from storage")
+        times.set_ylabel("seconds")
+        shares.set_title("Computed meanwhile")
+        shares.set_ylabel("% of what it does alone")
+        shares.set_ylim(0, PERCENT)
+        times.set_ylim(bottom=0)
+        for axes in (times, shares):
+            _set_task_axis(axes, points)
+        times.legend(loc="lower left", fontsize=9)
+        style.footnote(figure, _footnote(ranks, points))
+
+
+def _draw_line(axes, points: list[Point], reader: str, summaries: list[dict], factor: float):
+    tasks = [point.tasks for point in points]
+    values = [one["value"] * factor for one in summaries]
+    ends = [[end * factor for end in one["spread"]] for one in summaries]
+    below = [max(0, value - low) for value, (low, _) in zip(values, ends, strict=True)]
+    above = [max(0, high - value) for value, (_, high) in zip(values, ends, strict=True)]
+    axes.errorbar(tasks, values, yerr=[below, above], capsize=3, elinewidth=1, **LOOKS[reader])
+
+
+def _set_task_axis(axes, points: list[Point]) -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_xticks([point.tasks for point in points], [str(point.tasks) for point in points])
+    axes.minorticks_off()
+    # The last two are one power of two apart, too near for their digits.
+    for label, side in zip(axes.get_xticklabels()[-2:], ("right", "left"), strict=False):
+        label.set_horizontalalignment(side)
+    axes.grid(axis="x", visible=False)
+    axes.set_xlabel("tasks")
+
+
+def _footnote(ranks: int, points: list[Point]) -> str:
+    one = points[0].over_naive
+    where = f"On {ranks} ranks" if ranks > 1 else "In one process"
+    return (
+        f"{where}, dropped from the page cache before each of {one['runs']} runs in changing "
+        "order; medians, whiskers: fastest to slowest.\n"
+        "The computation has its turn between tasks, on their threads; alone: its fastest run."
+    )
