@@ -43,12 +43,21 @@ double agents_cpu_seconds() {
 /// Sleeps with open sessions.
 class Idling final : public Performance {
  public:
-  Idling(std::vector<Session> sessions, std::chrono::milliseconds pause)
-      : sessions_(std::move(sessions)), pause_(pause) {}
+  Idling(const WorkSite& site, std::vector<Session> sessions)
+      : sessions_(std::move(sessions)),
+        pause_(site.job.pause_ms),
+        leads_(site.ranks.rank().number == 0) {}
 
   Status run() override {
     std::this_thread::sleep_for(kSettling);
     const double before_seconds = agents_cpu_seconds();
+    // They have read ahead by now. On other ranks there need not be any: agents may work for a
+    // whole node.
+    if (leads_ && before_seconds == 0) {
+      return failure({.kind = ErrorClass::kUnsupported,
+                      .operation = "time idle agents",
+                      .cause = "no thread of this process that did anything has an agent's name"});
+    }
     const Stopwatch watch;
     std::this_thread::sleep_for(pause_);
     share_ = (agents_cpu_seconds() - before_seconds) / watch.seconds();
@@ -59,6 +68,7 @@ class Idling final : public Performance {
  private:
   std::vector<Session> sessions_;
   std::chrono::milliseconds pause_;
+  bool leads_;
   double share_ = 0;
 };
 
@@ -81,14 +91,7 @@ Result<std::unique_ptr<Performance>> prepare_idling(const WorkSite& site, const 
     if (!session) return tl::unexpected<Error>(session.error());
     sessions.push_back(std::move(*session));
   }
-  // On other ranks there need not be any: agents may work for a whole node.
-  if (site.ranks.rank().number == 0 && agents_threads().empty()) {
-    return failure({.kind = ErrorClass::kUnsupported,
-                    .operation = "time idle agents",
-                    .cause = "no thread of this process has an agent's name"});
-  }
-  return std::make_unique<Idling>(std::move(sessions),
-                                  std::chrono::milliseconds(site.job.pause_ms));
+  return std::make_unique<Idling>(site, std::move(sessions));
 }
 
 Status bench_idle(Context& context) {
@@ -97,7 +100,7 @@ Status bench_idle(Context& context) {
   const auto cut = large_cut(context);
   if (!cut) return tl::unexpected<Error>(cut.error());
   Job job = Job::of(Work::kIdle, *cut);
-  job.pause_ms = context.choose(2000, 500);
+  job.pause_ms = context.choose<std::uint64_t>(2000, 500);
   const auto idle = [&]() -> Result<double> {
     return the_crew().measure(job).map([](const Measured& measured) {
       return worst_node(measured.found, the_crew().ranks().nodes());

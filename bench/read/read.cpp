@@ -96,7 +96,7 @@ Status bench_flatness(Context& context) {
   std::vector<Variant> variants;
   std::vector<std::string> ours;
   std::vector<std::string> theirs;
-  for (const std::uint64_t tasks : {2, 32, 512, 8192, 16384}) {
+  for (const std::uint64_t tasks : kTaskCounts) {
     cut->task_count = tasks;
     const Prepare warm = [path = cut->path] { return probe::warm(path); };
     for (const Way& way : {kForebay, kNaive}) {

@@ -3,6 +3,7 @@
 // its own, the works that ranks do for them.
 #pragma once
 
+#include <array>
 #include <functional>
 
 #include "bench/frame/benchmark.hpp"
@@ -13,6 +14,8 @@ namespace forebay::bench::read {
 using Prepare = std::function<Status()>;
 
 inline constexpr std::uint64_t kTasks = 16384;
+/// From a task for each of two ranks to many on each.
+inline constexpr std::array<std::uint64_t, 5> kTaskCounts{2, 32, 512, 8192, 16384};
 inline constexpr double kMicroseconds = 1e6;
 
 /// The large file of a run and its tasks.

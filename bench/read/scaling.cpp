@@ -14,6 +14,17 @@ std::string name_of(Work work, Reach reach) {
   return name + ", " + std::to_string(the_crew().ranks(reach).size()) + " ranks";
 }
 
+Variant variant(Work work, Reach reach, const Cut& cut) {
+  Job job = Job::of(work, cut);
+  job.reach = reach;
+  return {name_of(work, reach), [path = cut.path] { return probe::warm(path); },
+          [job] { return the_crew().time(job); }};
+}
+
+Summary scaling(const Rounds& rounds, Work work) {
+  return rounds.ratio(name_of(work, Reach::kEverybody), name_of(work, Reach::kCrew));
+}
+
 }  // namespace
 
 Status bench_scaling(Context& context) {
@@ -25,25 +36,15 @@ Status bench_scaling(Context& context) {
   }
   const auto cut = large_cut(context);
   if (!cut) return tl::unexpected<Error>(cut.error());
-  std::vector<Variant> variants;
-  for (const Work work : {Work::kSession, Work::kNaive}) {
-    for (const Reach reach : {Reach::kEverybody, Reach::kCrew}) {
-      Job job = Job::of(work, *cut);
-      job.reach = reach;
-      variants.push_back({name_of(work, reach), [path = cut->path] { return probe::warm(path); },
-                          [job] { return the_crew().time(job); }});
-    }
-  }
+  const std::vector<Variant> variants = {
+      variant(Work::kSession, Reach::kEverybody, *cut), variant(Work::kSession, Reach::kCrew, *cut),
+      variant(Work::kNaive, Reach::kEverybody, *cut), variant(Work::kNaive, Reach::kCrew, *cut)};
   const auto rounds = context.run(id, 9, variants);
   if (!rounds) return tl::unexpected<Error>(rounds.error());
-  std::vector<Peer> peers = {{"naive", "1", rounds->ratio(variants[2].name, variants[3].name)}};
+  std::vector<Peer> peers = {{"naive", "1", scaling(*rounds, Work::kNaive)}};
   for (const Variant& variant : variants)
     peers.push_back({variant.name, "s", rounds->summary(variant.name)});
-  context.add({.id = id,
-               .unit = "1",
-               .measured = rounds->ratio(variants[0].name, variants[1].name),
-               .goal = Goal{1.2},
-               .peers = std::move(peers)});
+  context.add({id, "1", scaling(*rounds, Work::kSession), Goal{1.2}, std::move(peers)});
   return {};
 }
 

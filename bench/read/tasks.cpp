@@ -3,15 +3,13 @@
 // reads for itself, and through a session, and how much of a computation goes on meanwhile on the
 // same threads. On several ranks, or in one process where there is no MPI.
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <list>
 #include <numeric>
 #include <string>
 #include <vector>
 
-#include "bench/frame/benchmark.hpp"
-#include "bench/read/crew.hpp"
+#include "bench/read/rows.hpp"
 #include "bench/read/the_crew.hpp"
 #include "tools/probe/page_cache.hpp"
 
@@ -19,7 +17,6 @@ namespace forebay::bench::read {
 
 namespace {
 
-constexpr std::array<std::uint64_t, 5> kTaskCounts{2, 32, 512, 8192, 16384};
 constexpr std::uint64_t kAloneMs = 100;
 constexpr const char* kAlone = "computing alone";
 constexpr unsigned kRounds = 5;

@@ -47,6 +47,16 @@ class SameSums {
   std::vector<double> first_;
 };
 
+/// One way of reading it, checked.
+Variant variant(const char* name, Work work, const Cut& cut, SameSums& same) {
+  return {name, [path = cut.path] { return probe::warm(path); },
+          [job = Job::of(work, cut), &same]() -> Result<double> {
+            const auto measured = the_crew().measure(job);
+            if (!measured) return tl::unexpected<Error>(measured.error());
+            return same.check(measured->found).map([&] { return measured->seconds; });
+          }};
+}
+
 }  // namespace
 
 Status bench_tipsy(Context& context) {
@@ -55,16 +65,9 @@ Status bench_tipsy(Context& context) {
   const auto cut = snapshot_cut(context);
   if (!cut) return tl::unexpected<Error>(cut.error());
   SameSums same;
-  const auto variant = [&](const char* name, Work work) {
-    return Variant{name, [&] { return probe::warm(cut->path); },
-                   [&, work]() -> Result<double> {
-                     const auto measured = the_crew().measure(Job::of(work, *cut));
-                     if (!measured) return tl::unexpected<Error>(measured.error());
-                     return same.check(measured->found).map([&] { return measured->seconds; });
-                   }};
-  };
-  const auto rounds = context.run(
-      id, 5, {variant("forebay", Work::kTipsySession), variant("ChaNGa", Work::kTipsyChanga)});
+  const auto rounds = context.run(id, 5,
+                                  {variant("forebay", Work::kTipsySession, *cut, same),
+                                   variant("ChaNGa", Work::kTipsyChanga, *cut, same)});
   if (!rounds) return tl::unexpected<Error>(rounds.error());
   context.add({.id = id,
                .unit = "1",
