@@ -36,6 +36,7 @@ enum class Work : std::uint32_t {
   kMissesPlainly,     ///< the same pieces by pread
   kBareSession,       ///< as kSession, with a Runtime of its own and nothing else in memory
   kBareNaive,         ///< as kNaiveDescriptor through one buffer, with nothing else in memory
+  kStart,             ///< a Runtime is made and reads its first bytes
   kIdle,              ///< nothing, with open sessions (idle.cpp)
   kComputing,         ///< nothing but a computation, for pause_ms
   kNaiveComputing,    ///< as kNaive, with a computation in the background (computing.hpp)

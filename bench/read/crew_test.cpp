@@ -44,9 +44,9 @@ class CrewTest : public testing::Test {
 
 TEST_F(CrewTest, every_way_of_reading_ends_well) {
   const Status done = run(3, [&](Crew& crew) {
-    for (const Work work :
-         {Work::kNaive, Work::kNaiveDescriptor, Work::kSession, Work::kFetch, Work::kHits,
-          Work::kMpiIndependent, Work::kMpiCollective, Work::kBareSession, Work::kBareNaive}) {
+    for (const Work work : {Work::kNaive, Work::kNaiveDescriptor, Work::kSession, Work::kFetch,
+                            Work::kHits, Work::kMpiIndependent, Work::kMpiCollective,
+                            Work::kBareSession, Work::kBareNaive, Work::kStart}) {
       const auto seconds = crew.time(Job::of(work, cut_));
       ASSERT_TRUE(seconds) << seconds.error().message();
       EXPECT_GT(*seconds, 0);

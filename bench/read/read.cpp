@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kSmallFileBytes = 16_MiB;
 constexpr double kHitPasses = 20;
+constexpr double kMilliseconds = 1e3;
 
 struct Way {
   const char* name;
@@ -151,6 +152,24 @@ Status bench_requests(Context& context) {
   return {};
 }
 
+/// What a program pays once, and rows of times leave out.
+Status bench_start(Context& context) {
+  const std::string id = "read.start_ms";
+  if (!context.wants(id)) return {};
+  const auto cut = large_cut(context);
+  if (!cut) return tl::unexpected<Error>(cut.error());
+  const Variant start{"forebay", [&] { return probe::warm(cut->path); },
+                      [&]() -> Result<double> {
+                        return the_crew().time(Job::of(Work::kStart, *cut)).map([](double seconds) {
+                          return seconds * kMilliseconds;
+                        });
+                      }};
+  const auto rounds = context.run(id, 5, {start});
+  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  context.add({id, "ms", rounds->summary("forebay"), {}, {}});
+  return {};
+}
+
 }  // namespace
 
 FOREBAY_BENCHMARK(read, "many tasks on several ranks read one file, beside MPI-IO") {
@@ -160,6 +179,7 @@ FOREBAY_BENCHMARK(read, "many tasks on several ranks read one file, beside MPI-I
   const auto cold = [](const std::filesystem::path& path) { return probe::drop_cached(path); };
   if (auto done = bench_over_naive(context, "read.warm.over_naive", 5, Goal{0.75}, warm); !done)
     return done;
+  if (auto done = bench_start(context); !done) return done;
   if (auto done = bench_flatness(context); !done) return done;
   if (auto done = bench_requests(context); !done) return done;
   if (auto done = bench_misses(context); !done) return done;

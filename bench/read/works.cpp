@@ -164,6 +164,30 @@ Status run_bare_session(const Ranks& ranks, const Mine& mine) {
   return run_session(runtime.loop(), *file, mine);
 }
 
+/// From nothing to the first bytes: what a program pays once. The end of the Runtime is no part of
+/// it.
+class Starting final : public Performance {
+ public:
+  explicit Starting(const WorkSite& site) : ranks_(site.team.as_ranks()), mine_(site) {}
+
+  Status run() override {
+    runtime_.emplace(ranks_);
+    const auto file = runtime_->open(mine_.cut.path.string());
+    if (!file) return tl::unexpected<Error>(file.error());
+    const auto session = file->read_session({0, mine_.cut.file_bytes});
+    if (!session) return tl::unexpected<Error>(session.error());
+    const ByteRange first{mine_.share.offset, 4_KiB};
+    const Result<View> view = session->view(first).wait();
+    if (!view) return tl::unexpected<Error>(view.error());
+    return touch(view->bytes(), first.offset);
+  }
+
+ private:
+  Ranks ranks_;
+  Mine mine_;
+  std::optional<Runtime> runtime_;
+};
+
 Status run_bare_naive(EventLoop& loop, Mine mine) {
   std::vector<std::byte> buffer(mine.cut.task_bytes());
   mine.memory = buffer;
@@ -296,6 +320,8 @@ Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site) {
       return performed([ranks = site.team.as_ranks(), mine = Mine(site)] {
         return run_bare_session(ranks, mine);
       });
+    case Work::kStart:
+      return std::make_unique<Starting>(site);
     case Work::kTipsySession:
     case Work::kTipsyChanga:
       return prepare_tipsy(site);
