@@ -203,11 +203,9 @@ class Schedule {
   std::uint64_t rereads_ = 0;
   std::uint64_t losses_ = 0;        // splinters pushed out before they were used up, since it grew
   std::uint64_t served_bytes_ = 0;  // of splinters that have left the window
-  std::uint32_t readers_ = 1;
-  std::uint32_t returns_ = 0;   // retired splinters that were wanted again, since it changed
-  std::uint32_t overkept_ = 0;  // those that were not, though they were kept for that
-  std::uint32_t waste_ = 0;     // how many of the last splinters were pushed out mostly unused
-  TimePoint now_;               // of the current call
+  ReaderCount readers_;
+  std::uint32_t waste_ = 0;  // how many of the last splinters were pushed out mostly unused
+  TimePoint now_;            // of the current call
   std::optional<TimePoint> retry_at_;  // when those who wait may push out more
   bool growth_refused_ = false;
   bool needs_slot_ = false;
