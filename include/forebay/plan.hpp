@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace forebay {
 
@@ -53,6 +54,12 @@ struct ReadPlan {
   Retirement retirement = Retirement::kOnce;
   /// Where ranks do not share a node this is always kPerRank.
   std::optional<Agents> agents = std::nullopt;
+  /// Nodes, numbered in the order of their lowest ranks, whose agents use storage; those of other
+  /// nodes get from them what their ranks want. Empty: each node reads for itself. Where there is
+  /// but one node, or the agents could not connect, this changes nothing.
+  std::vector<std::uint32_t> agent_nodes = {};
+  /// So much of the file in a row is read by one of them; a power of two; 0: chosen.
+  std::uint64_t agent_stripe_bytes = 0;
   /// Why these values were chosen, for people. Filled by plan_read().
   std::string reason = {};
 };
@@ -66,12 +73,13 @@ struct ReadFacts {
   std::uint64_t available_bytes = 0;  ///< memory that the Runtime can still give
   std::uint64_t total_bytes = 0;      ///< and what it had to begin with; 0: the same
   std::uint32_t ranks_at_node = 1;    ///< that one agent could read for
+  std::uint32_t linked_nodes = 1;     ///< whose agents could read for each other
 };
 
 /// Who should read a session with this access, if `wanted` leaves that open: reading from a device
 /// is for one agent, and copying from the page cache, which ranks share anyway, is done best by who
 /// wants the data. Pure.
-Agents choose_agents(Access access, std::uint32_t ranks_at_node, const ReadPlan& wanted) noexcept;
+Agents choose_agents(const ReadFacts& facts, const ReadPlan& wanted) noexcept;
 
 /// Completes `wanted`: chooses what it leaves open and checks what it gives. Pure.
 /// Fails with kInvalidArgument, naming field and limit (for example a budget below one splinter),

@@ -36,6 +36,9 @@ struct RuntimeOptions {
   EngineChoice engine = EngineChoice::kAuto;
   /// Threads that copy from the page cache; 0: chosen from the cores of this machine.
   unsigned copy_threads = 0;
+  /// Name of a network interface, or an address, by which agents of other nodes reach this one;
+  /// empty: all that the host has are tried. Of use where ranks are on several nodes.
+  std::string network = {};
   /// Where coroutines resume by default; null: the Runtime's own EventLoop. Must outlive the
   /// Runtime.
   Executor* executor = nullptr;

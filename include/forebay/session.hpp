@@ -71,10 +71,13 @@ class [[nodiscard]] View {
   std::unique_ptr<std::byte[]> copy_;
 };
 
-/// What a session did so far. All counts are totals since it was opened.
+/// What a session did so far. All counts are totals since it was opened. Where one agent reads for
+/// a node, what was read, loaded and held is that of the node; what was served, and copies, are
+/// those of this rank.
 struct SessionReport {
-  std::uint64_t bytes_served = 0;  ///< handed out; gaps within a scattered request count
-  std::uint64_t bytes_read = 0;    ///< read from storage, private copies included
+  std::uint64_t bytes_served = 0;      ///< handed out; gaps within a scattered request count
+  std::uint64_t bytes_read = 0;        ///< read from storage, private copies included
+  std::uint64_t bytes_from_nodes = 0;  ///< of these, read by agents of other nodes
   std::uint64_t splinters_loaded = 0;
   std::uint64_t splinters_reread = 0;  ///< loaded again after they had been dropped
   std::uint64_t loads_by_waiters = 0;  ///< loads a blocked task did itself instead of sleeping

@@ -3,6 +3,13 @@
 // the agents of others. The thread waits for all of it in one place.
 #pragma once
 
+#include <forebay/error.hpp>
+
+#include <memory>
+#include <vector>
+
+#include "shm/descriptor.hpp"
+
 namespace forebay::read {
 
 class Chores {
@@ -13,6 +20,22 @@ class Chores {
   virtual int descriptor() const noexcept = 0;
   /// Does it. Called on the agent's thread when descriptor() was readable; must not block.
   virtual void attend() = 0;
+  /// The agent's thread ends: whoever waits for something from here is told so.
+  virtual void end() {}
+};
+
+/// Several of them as one.
+class ChoreList final : public Chores {
+ public:
+  static Result<std::shared_ptr<ChoreList>> of(std::vector<std::shared_ptr<Chores>> chores);
+
+  int descriptor() const noexcept override { return events_.get(); }
+  void attend() override;
+  void end() override;
+
+ private:
+  std::vector<std::shared_ptr<Chores>> chores_;
+  shm::Descriptor events_;
 };
 
 }  // namespace forebay::read

@@ -11,6 +11,7 @@
 
 #include "base/assert.hpp"
 #include "base/service_thread.hpp"
+#include "read/remote_reader.hpp"
 
 namespace forebay::read {
 
@@ -128,6 +129,7 @@ void EngineAgent::attend() {
 void EngineAgent::drop_sources() {
   due_.clear();
   retries_ = {};
+  if (chores_) chores_->end();
   chores_.reset();
   const std::lock_guard lock(mutex_);
   inbox_.clear();
@@ -159,7 +161,8 @@ bool EngineAgent::issue(storage::Engine& engine, const std::shared_ptr<TransferS
       if (const auto when = source->retry_at()) retries_.add(source, *when);
       return true;
     }
-    begin(source, transfer);
+    RemoteReader* const remote = source->remote();
+    if (remote == nullptr || !remote->take(source, transfer)) begin(source, transfer);
   }
 }
 

@@ -260,6 +260,7 @@ SessionReport SessionGuest::report() const {
   SessionReport report{
       .bytes_served = served_bytes(),
       .bytes_read = node.bytes_read,
+      .bytes_from_nodes = node.bytes_from_nodes,
       .splinters_loaded = node.splinters_loaded,
       .splinters_reread = node.splinters_reread,
       .window_bytes = node.window_bytes,

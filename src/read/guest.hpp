@@ -43,6 +43,9 @@ class SessionGuest final : public SessionCore {
     std::shared_ptr<AgentLine> line;
     /// Who reads for this process when the agent cannot; asked for when that happens first.
     std::function<Result<std::shared_ptr<Agent>>()> own_agent;
+    /// How this process would read the file, and why: the agent does as it says.
+    Access access = Access::kBuffered;
+    std::string access_reason = {};
   };
   /// What the agent has sent.
   struct Share {

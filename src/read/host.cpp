@@ -87,9 +87,10 @@ SessionHost::SessionHost(const Setup& setup, WindowPool::Lease lease, Books book
       agent_(setup.agent),
       cached_(setup.cached),
       lane_(std::make_shared<PrivateLane>(setup.file, setup.extent, setup.agent)),
+      remote_(setup.remote),
       lease_(std::move(lease)),
       schedule_(geometry(), books.books, limits_of(setup)) {
-  set_books(books.books, 0);
+  set_books(books.books, setup.clients - 1);
 }
 
 Status SessionHost::map_window(std::uint32_t slots) {
@@ -356,6 +357,8 @@ void SessionHost::finish(const Transfer& transfer, const Result<std::uint64_t>& 
   }
   ++counts_.splinters_loaded;
   counts_.bytes_read += bytes.value_or(0);
+  if (transfer.by_other_node) counts_.bytes_from_nodes += bytes.value_or(0);
+  publish_counts();  // before anybody finds the bytes
   if (!bytes) {
     schedule_.failed(load);
     unreadable_.insert(load.splinter);
@@ -372,6 +375,7 @@ void SessionHost::finish(const Transfer& transfer, const Result<std::uint64_t>& 
 void SessionHost::publish_counts() const {
   shm::TableHeader& header = books().header();
   header.bytes_read.store(counts_.bytes_read, std::memory_order_relaxed);
+  header.bytes_from_nodes.store(counts_.bytes_from_nodes, std::memory_order_relaxed);
   header.splinters_loaded.store(counts_.splinters_loaded, std::memory_order_relaxed);
   header.splinters_reread.store(schedule_.rereads(), std::memory_order_relaxed);
   header.window_bytes.store(lease_.size_bytes() > 0 ? schedule_.slots() * plan().splinter_bytes : 0,

@@ -16,6 +16,7 @@
 #include "read/core.hpp"
 #include "read/node_messages.hpp"
 #include "read/private_lane.hpp"
+#include "read/remote_reader.hpp"
 #include "read/transfer_source.hpp"
 #include "read/window_pool.hpp"
 
@@ -54,7 +55,9 @@ class SessionHost final : public SessionCore, public TransferSource {
     SessionHandle handle = {};
     /// For a session whose tasks are clients; null: they are in this process.
     MakeBooks make_books = nullptr;
+    /// Rows of the ledger; the last one is that of this process.
     std::uint32_t clients = 1;
+    std::shared_ptr<RemoteReader> remote = nullptr;
   };
 
   /// Takes memory from the pool. Reading starts when the agent is told (Agent::serve).
@@ -102,6 +105,7 @@ class SessionHost final : public SessionCore, public TransferSource {
   std::optional<TimePoint> retry_at() const override;
   void finish(const Transfer& transfer, const Result<std::uint64_t>& bytes) override;
   bool cached() const noexcept override { return cached_; }
+  RemoteReader* remote() const noexcept override { return remote_.get(); }
 
  private:
   /// Somebody who waits for a splinter, and for how much of it.
@@ -136,6 +140,7 @@ class SessionHost final : public SessionCore, public TransferSource {
   const std::shared_ptr<Agent> agent_;
   const bool cached_;
   const std::shared_ptr<PrivateLane> lane_;
+  const std::shared_ptr<RemoteReader> remote_;
 
   mutable std::mutex mutex_;  // guards all that follows
   WindowPool::Lease lease_;

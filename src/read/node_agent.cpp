@@ -313,11 +313,29 @@ void NodeAgent::leave(ClientLine& client, const SessionHandle& handle) {
   if (found == sessions_.end()) return;
   Shared& shared = *found->second;
   shared.host->forget(client);
-  // Others keep it; what this client still holds, it gives back by its marks.
-  if (--shared.clients > 0) return;
-  shared.host->close();
-  draining_.push_back(std::move(found->second));
-  sessions_.erase(found);
+  // What this client still holds, it gives back by its marks.
+  drop_share(found);
+}
+
+Result<std::shared_ptr<SessionHost>> NodeAgent::join(OpenRequest request) {
+  auto shared = find_or_open(std::move(request), {});
+  if (!shared) return tl::unexpected<Error>(shared.error());
+  ++(*shared)->clients;
+  return (*shared)->host;
+}
+
+void NodeAgent::leave(const SessionHandle& handle) {
+  const auto found = sessions_.find(handle.number);
+  if (found != sessions_.end()) drop_share(found);
+}
+
+/// Others keep it open.
+void NodeAgent::drop_share(
+    std::unordered_map<std::uint64_t, std::unique_ptr<Shared>>::iterator shared) {
+  if (--shared->second->clients > 0) return;
+  shared->second->host->close();
+  draining_.push_back(std::move(shared->second));
+  sessions_.erase(shared);
 }
 
 template <class Use>

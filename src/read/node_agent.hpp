@@ -27,7 +27,7 @@ class NodeAgent final : public Chores {
   /// Opens what a client asks for: `books` are laid out by the agent once the plan is complete.
   struct Order {
     OpenRequest request;
-    shm::Descriptor file;  ///< empty if it did not arrive
+    shm::Descriptor file;  ///< empty if it did not arrive, or is to be opened by its path
     MakeBooks make_books;
   };
   using OpenHost = std::function<Result<std::shared_ptr<SessionHost>>(Order)>;
@@ -40,6 +40,10 @@ class NodeAgent final : public Chores {
 
   /// What NodeClient::connect() takes, in any process of this node and user.
   const std::string& name() const noexcept { return listener_.name(); }
+
+  /// For other nodes: opens a session here, or joins it, until leave() says that they are done.
+  Result<std::shared_ptr<SessionHost>> join(OpenRequest request);
+  void leave(const SessionHandle& handle);
 
   int descriptor() const noexcept override { return events_.get(); }
   void attend() override;
@@ -64,6 +68,7 @@ class NodeAgent final : public Chores {
   Result<Shared*> find_or_open(OpenRequest request, shm::Descriptor file);
   Status share(ClientLine& client, const Shared& shared);
   void leave(ClientLine& client, const SessionHandle& handle);
+  void drop_share(std::unordered_map<std::uint64_t, std::unique_ptr<Shared>>::iterator shared);
   bool take_words(ClientLine& client);
   void take_word(ClientLine& client, const ClientWord& word);
   void take_released(ClientLine& client);

@@ -4,6 +4,8 @@
 #include "read/node_client.hpp"
 
 #include <array>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/service_thread.hpp"
@@ -29,6 +31,13 @@ Error agent_gone(std::string cause) {
 tl::unexpected<Error> unwelcome(ErrorClass kind, std::string cause) {
   return failure(
       {.kind = kind, .operation = "connect to the agent of this node", .cause = std::move(cause)});
+}
+
+/// Agents of other nodes know the file by it.
+std::string absolute_path(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, failed);
+  return failed ? path : absolute.string();
 }
 
 Result<shm::Message> first_message(shm::Channel& channel, Deadline deadline) {
@@ -231,7 +240,12 @@ Status NodeClient::request(const SessionGuest::Seat& seat) {
     if (gone_) return tl::unexpected<Error>(*gone_);
     openings_.try_emplace(seat.handle.number);
   }
-  const auto bytes = to_bytes(OpenRequest{seat.handle, seat.extent, seat.plan, seat.file->path()});
+  const auto bytes = to_bytes(OpenRequest{.handle = seat.handle,
+                                          .extent = seat.extent,
+                                          .plan = seat.plan,
+                                          .path = absolute_path(seat.file->path()),
+                                          .access = seat.access,
+                                          .access_reason = seat.access_reason});
   const std::array<int, 1> file{seat.file->descriptor()};
   const std::span<const int> descriptors(file.data(), file[0] >= 0 ? 1 : 0);
   const std::lock_guard lock(channel_mutex_);

@@ -82,6 +82,7 @@ struct PlanNumbers {
   std::uint64_t eager_bytes = 0;
   std::uint64_t retirement = 0;
   std::uint64_t agents = 0;
+  std::uint64_t agent_stripe_bytes = 0;
 };
 constexpr std::uint64_t kAbsent = UINT64_MAX;
 
@@ -96,7 +97,9 @@ void put(Packer& packer, const ReadPlan& plan) {
       .eager_bytes = plan.eager_bytes.value_or(kAbsent),
       .retirement = static_cast<std::uint64_t>(plan.retirement),
       .agents = plan.agents ? static_cast<std::uint64_t>(*plan.agents) : kAbsent,
+      .agent_stripe_bytes = plan.agent_stripe_bytes,
   });
+  packer.put_bytes(std::as_bytes(std::span(plan.agent_nodes)));
   packer.put_text(plan.reason);
 }
 
@@ -111,6 +114,12 @@ ReadPlan get_plan(Unpacker& unpacker) {
   if (numbers.access != kAbsent) plan.access = static_cast<Access>(numbers.access);
   if (numbers.agents != kAbsent) plan.agents = static_cast<Agents>(numbers.agents);
   if (numbers.eager_bytes != kAbsent) plan.eager_bytes = numbers.eager_bytes;
+  plan.agent_stripe_bytes = numbers.agent_stripe_bytes;
+  const auto nodes = unpacker.get_bytes();
+  plan.agent_nodes.resize(nodes.size() / sizeof(std::uint32_t));
+  if (!plan.agent_nodes.empty())
+    std::memcpy(plan.agent_nodes.data(), nodes.data(),
+                plan.agent_nodes.size() * sizeof(std::uint32_t));
   plan.reason = unpacker.get_text();
   return plan;
 }
@@ -122,6 +131,8 @@ void put(Packer& packer, const OpenRequest& message) {
   packer.put(message.extent);
   put(packer, message.plan);
   packer.put_text(message.path);
+  packer.put(message.access ? static_cast<std::uint64_t>(*message.access) : kAbsent);
+  packer.put_text(message.access_reason);
 }
 
 void put(Packer& packer, const Opened& message) {
@@ -142,6 +153,9 @@ OpenRequest get_open_request(Unpacker& unpacker) {
   message.extent = unpacker.get<ByteRange>();
   message.plan = get_plan(unpacker);
   message.path = unpacker.get_text();
+  const auto access = unpacker.get<std::uint64_t>();
+  if (access != kAbsent) message.access = static_cast<Access>(access);
+  message.access_reason = unpacker.get_text();
   return message;
 }
 

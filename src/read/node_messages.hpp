@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -63,12 +64,16 @@ struct Welcome {
   std::uint32_t row = 0;  ///< of the ledgers
 };
 
-/// A client's, with one descriptor: the file, open for reading.
+/// A client's, with one descriptor: the file, open for reading. An agent of another node sends it
+/// without one.
 struct OpenRequest {
   SessionHandle handle;
   ByteRange extent;
   ReadPlan plan;     ///< as the user gave it
-  std::string path;  ///< for messages
+  std::string path;  ///< absolute
+  /// How the client would read the file, and why; absent: to be found out where it is read.
+  std::optional<Access> access = std::nullopt;
+  std::string access_reason = {};
 };
 
 /// The answer, with three descriptors: window, table, ledger.

@@ -31,6 +31,8 @@ ReadPlan some_plan() {
           .eager_bytes = 0,
           .retirement = Retirement::kCache,
           .agents = Agents::kPerNode,
+          .agent_nodes = {3, 1},
+          .agent_stripe_bytes = 6,
           .reason = "because"};
 }
 
@@ -44,17 +46,21 @@ void expect_equal(const ReadPlan& a, const ReadPlan& b) {
   EXPECT_EQ(a.eager_bytes, b.eager_bytes);
   EXPECT_EQ(a.retirement, b.retirement);
   EXPECT_EQ(a.agents, b.agents);
+  EXPECT_EQ(a.agent_nodes, b.agent_nodes);
+  EXPECT_EQ(a.agent_stripe_bytes, b.agent_stripe_bytes);
   EXPECT_EQ(a.reason, b.reason);
 }
 
 TEST(NodeMessages, each_arrives_as_it_was_sent_or_not_at_all) {
   EXPECT_EQ(there_and_back(Welcome{.row = 7}).row, 7U);
 
-  const OpenRequest request{{1, 2}, {3, 4}, some_plan(), "/a/file"};
+  const OpenRequest request{{1, 2}, {3, 4}, some_plan(), "/a/file", Access::kBuffered, "so"};
   const OpenRequest asked = there_and_back(request);
   EXPECT_EQ(asked.handle, request.handle);
   EXPECT_EQ(asked.extent, request.extent);
   EXPECT_EQ(asked.path, request.path);
+  EXPECT_EQ(asked.access, request.access);
+  EXPECT_EQ(asked.access_reason, request.access_reason);
   expect_equal(asked.plan, request.plan);
 
   const Opened opened = there_and_back(Opened{{5, 6}, {}});

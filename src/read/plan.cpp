@@ -37,6 +37,9 @@ constexpr std::uint64_t kSplintersMax = 1ULL << 20U;
 // What is given by hand may go further, but not beyond what memory has room for and SplinterIndex
 // can count: 384 MiB of table.
 constexpr std::uint64_t kSplintersLimit = 1ULL << 24U;
+// What one node reads in a row: enough for a device to be steady, little enough that all nodes are
+// at work on any region.
+constexpr std::uint64_t kAgentStripeBytes = 4_MiB;
 // Fewer splinters than this leave nothing to overlap.
 constexpr std::uint64_t kSplintersMin = 4;
 
@@ -142,14 +145,38 @@ void choose_requests(ReadPlan& plan, const ReadFacts& facts) {
   *plan.eager_bytes = std::min(*plan.eager_bytes, plan.budget_bytes);
 }
 
+Status choose_nodes(ReadPlan& plan, const ReadFacts& facts) {
+  if (plan.agent_nodes.empty()) return {};
+  for (const std::uint32_t node : plan.agent_nodes) {
+    if (node < std::max(facts.linked_nodes, 1U) || facts.linked_nodes <= 1) continue;
+    return bad_plan(ErrorClass::kInvalidArgument, "agent_nodes has node " + std::to_string(node) +
+                                                      "; there are " +
+                                                      std::to_string(facts.linked_nodes));
+  }
+  if (plan.agent_stripe_bytes == 0) plan.agent_stripe_bytes = kAgentStripeBytes;
+  if (!std::has_single_bit(plan.agent_stripe_bytes)) {
+    return bad_plan(ErrorClass::kInvalidArgument, "agent_stripe_bytes is " +
+                                                      std::to_string(plan.agent_stripe_bytes) +
+                                                      "; it must be a power of two");
+  }
+  plan.agent_stripe_bytes = std::max(plan.agent_stripe_bytes, plan.splinter_bytes);
+  if (facts.linked_nodes > 1) {
+    plan.reason += "; storage is used by " + std::to_string(plan.agent_nodes.size()) + " of " +
+                   std::to_string(facts.linked_nodes) + " nodes";
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view name_of(Agents agents) noexcept {
   return agents == Agents::kPerNode ? "per node" : "per rank";
 }
 
-Agents choose_agents(Access access, std::uint32_t ranks_at_node, const ReadPlan& wanted) noexcept {
-  if (ranks_at_node <= 1) return Agents::kPerRank;
+Agents choose_agents(const ReadFacts& facts, const ReadPlan& wanted) noexcept {
+  if (facts.linked_nodes > 1 && !wanted.agent_nodes.empty()) return Agents::kPerNode;
+  if (facts.ranks_at_node <= 1) return Agents::kPerRank;
+  const Access access = wanted.access.value_or(facts.access);
   return wanted.agents.value_or(access == Access::kDirect ? Agents::kPerNode : Agents::kPerRank);
 }
 
@@ -164,8 +191,10 @@ Result<ReadPlan> plan_read(const ReadFacts& facts, const ReadPlan& wanted) {
   if (auto chosen = choose_memory(plan, facts, wanted); !chosen)
     return tl::unexpected<Error>(chosen.error());
   choose_requests(plan, facts);
-  plan.agents = choose_agents(*plan.access, facts.ranks_at_node, wanted);
-  if (plan.agents == Agents::kPerNode)
+  plan.agents = choose_agents(facts, wanted);
+  if (auto chosen = choose_nodes(plan, facts); !chosen)
+    return tl::unexpected<Error>(chosen.error());
+  if (plan.agents == Agents::kPerNode && facts.ranks_at_node > 1)
     plan.reason += "; one agent for " + std::to_string(facts.ranks_at_node) + " ranks";
   return plan;
 }

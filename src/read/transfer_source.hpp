@@ -20,6 +20,8 @@
 
 namespace forebay::read {
 
+class RemoteReader;
+
 class TransferSource {
  public:
   struct Transfer {
@@ -27,6 +29,7 @@ class TransferSource {
     std::span<std::byte> memory;
     Load load;
     std::shared_ptr<PrivateRead> copy;  ///< null: a load into the window
+    bool by_other_node = false;         ///< set by who has it read there
   };
 
   virtual ~TransferSource() = default;
@@ -36,6 +39,9 @@ class TransferSource {
   virtual std::uint64_t operation_bytes() const noexcept = 0;
   /// More than any transfer has.
   virtual std::uint64_t transfer_bytes_max() const noexcept = 0;
+
+  /// Who reads parts of it on other nodes; null if nobody does.
+  virtual RemoteReader* remote() const noexcept { return nullptr; }
 
   /// The next thing to read that is at least so urgent. False: nothing now; the agent is told
   /// (Agent::serve) when that changes. Any thread.

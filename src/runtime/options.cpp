@@ -15,6 +15,7 @@ constexpr std::array kKeys = {
     ConfigKey{"budget", "most memory for data of all sessions together"},
     ConfigKey{"engine", "what reads directly: auto, ring or threads"},
     ConfigKey{"copy_threads", "threads that copy from the page cache; 0: chosen from the cores"},
+    ConfigKey{"network", "interface or address by which agents of other nodes reach this one"},
 };
 
 // Variables of the command line and of the tests, which are no settings of a Runtime.
@@ -49,6 +50,9 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   if (!copy_threads) return tl::unexpected<Error>(copy_threads.error());
   const auto engine = config->text("engine", "auto").and_then(parse_engine);
   if (!engine) return tl::unexpected<Error>(engine.error());
+  const auto network = config->text("network", "");
+  if (!network) return tl::unexpected<Error>(network.error());
+  options.network = *network;
   options.budget_bytes = *budget;
   options.copy_threads = static_cast<unsigned>(*copy_threads);
   options.engine = *engine;

@@ -10,17 +10,10 @@
 #include "read/guest.hpp"
 #include "read/host.hpp"
 #include "runtime/runtime_core.hpp"
-#include "storage/access_rule.hpp"
+#include "runtime/way.hpp"
 #include "storage/file.hpp"
 
 namespace forebay {
-
-namespace {
-
-/// With this share of an extent in the page cache, reading it counts as copying.
-constexpr double kCachedFractionMin = 0.9;
-
-}  // namespace
 
 struct File::Opened {
   std::string path;
@@ -73,35 +66,6 @@ Status agree_on_size(const Result<std::shared_ptr<comm::Communicator>>& ranks,
                            " bytes: it is not one file, or somebody is writing it"});
 }
 
-/// How a session reads: the file as it is opened for that, and why so.
-struct Way {
-  std::shared_ptr<storage::File> file;
-  Access access = Access::kBuffered;
-  std::string reason;
-  bool cached = false;
-};
-
-/// Decides without reading anything, unless the caller has.
-Result<Way> choose_way(const std::shared_ptr<storage::File>& buffered,
-                       ByteRange extent,
-                       std::optional<Access> wanted) {
-  Way way{.file = buffered, .access = Access::kBuffered, .reason = {}};
-  if (!wanted) {
-    const storage::AccessFacts facts = storage::access_facts(*buffered, extent);
-    storage::AccessDecision decision = storage::choose_access(facts);
-    way.cached = facts.cached_fraction.value_or(0) >= kCachedFractionMin;
-    way.access = decision.access;
-    way.reason = std::move(decision.reason);
-  } else {
-    way.access = *wanted;
-  }
-  if (way.access == Access::kBuffered) return way;
-  auto direct = storage::reopen(*buffered, {.access = Access::kDirect});
-  if (!direct) return tl::unexpected<Error>(direct.error());
-  way.file = std::move(*direct);
-  return way;
-}
-
 }  // namespace
 
 namespace {
@@ -143,19 +107,17 @@ Result<SharedSession> host_session(RuntimeCore& runtime, Way way, const Request&
 
 /// A session that the agent of this node reads; the first rank that comes has it opened there.
 Result<SharedSession> join_session(RuntimeCore& runtime, Way way, const Request& request) {
-  ReadPlan wanted = request.plan;
-  wanted.reason = wanted.access ? "access as given" : way.reason;
-  wanted.access = way.access;
-  wanted.agents = Agents::kPerNode;
   const auto own_agent = [&runtime, access = way.access] { return runtime.agent_for(access); };
   return runtime.node()
       ->open({.file = std::move(way.file),
               .extent = request.extent,
-              .plan = std::move(wanted),
+              .plan = request.plan,
               .executor = &runtime.executor(),
               .handle = request.handle,
               .line = nullptr,
-              .own_agent = own_agent})
+              .own_agent = own_agent,
+              .access = way.access,
+              .access_reason = way.reason})
       .map([](std::shared_ptr<read::SessionGuest> guest) { return SharedSession(guest); });
 }
 
@@ -178,8 +140,11 @@ Result<Session> File::open_session(ByteRange extent,
                                    const SessionHandle& handle) const {
   auto way = choose_way(opened_->buffered, extent, plan.access);
   if (!way) return tl::unexpected<Error>(way.error());
-  const bool at_node =
-      choose_agents(way->access, runtime_->ranks_at_node(), plan) == Agents::kPerNode;
+  const bool at_node = choose_agents({.extent = extent,
+                                      .access = way->access,
+                                      .ranks_at_node = runtime_->ranks_at_node(),
+                                      .linked_nodes = runtime_->linked_nodes()},
+                                     plan) == Agents::kPerNode;
   auto core = at_node ? join_session(*runtime_, std::move(*way), {extent, plan, handle})
                       : host_session(*runtime_, std::move(*way), {extent, plan, handle});
   if (!core) return tl::unexpected<Error>(core.error());

@@ -6,6 +6,7 @@
 #include <span>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "read/host.hpp"
 #include "storage/file.hpp"
@@ -115,34 +116,81 @@ std::uint64_t RuntimeCore::name_together() const {
 
 /// Ranks that cannot share read for themselves, all of them; the log says why.
 void RuntimeCore::join_node() {
-  if (!ranks_ || (*ranks_)->nodes().count() == (*ranks_)->size()) return;
+  if (!ranks_ || (*ranks_)->size() == 1) return;
   comm::Communicator& ranks = **ranks_;
   const comm::Nodes& nodes = ranks.nodes();
   const comm::Node here = nodes.node_of(ranks.rank());
   const auto ranks_here = static_cast<std::uint32_t>(nodes.ranks_of(here).size());
+  comm::Links links = link_nodes();
   Result<std::string> name;
-  if (nodes.leader_of(here) == ranks.rank()) name = start_node_agent(ranks_here);
-  auto client =
-      name.and_then([&](const std::string& own_name) { return connect_to_node(own_name); });
-  if (!name) static_cast<void>(connect_to_node({}));  // it takes all ranks
-  const auto joined = ranks.all_reduce(comm::Reduction::kMin, client ? 1 : 0);
+  if (nodes.leader_of(here) == ranks.rank()) name = start_node_agent(ranks_here, std::move(links));
+  auto client = connect_to_node(name.value_or(std::string()));
+  const auto joined = ranks.all_reduce(comm::Reduction::kMin, name && client ? 1 : 0);
   if (joined && *joined == 1) {
     node_ = std::move(*client);
     ranks_at_node_ = ranks_here;
     return;
   }
-  const std::string reason = client ? "another rank could not" : client.error().message();
+  linked_nodes_ = 1;
+  const std::string reason = !name    ? name.error().message()
+                             : client ? "another rank could not share"
+                                      : client.error().message();
   log(LogLevel::kWarning, "each rank reads files for itself: " + reason);
 }
 
-Result<std::string> RuntimeCore::start_node_agent(std::uint32_t clients) {
+/// Collective: connects the agents of all nodes. Without that, each node reads for itself.
+comm::Links RuntimeCore::link_nodes() {
+  comm::Communicator& ranks = **ranks_;
+  const comm::Nodes& nodes = ranks.nodes();
+  if (nodes.count() == 1) return {};
+  std::vector<comm::Rank> leaders;
+  for (std::uint32_t node = 0; node < nodes.count(); ++node)
+    leaders.push_back(nodes.leader_of({node}));
+  std::sort(leaders.begin(), leaders.end());
+  auto links = comm::connect_agents(ranks, leaders, {.network = options_.network});
+  if (!links) {
+    log(LogLevel::kWarning, "each node reads files for itself: " + links.error().message());
+    return {};
+  }
+  linked_nodes_ = nodes.count();
+  return std::move(*links);
+}
+
+Result<std::string> RuntimeCore::start_node_agent(std::uint32_t clients, comm::Links links) {
+  clients_at_node_ = clients;
+  auto chores = chores_of_node(clients, std::move(links));
+  if (!chores) return tl::unexpected<Error>(chores.error());
+  const std::string name = node_agent_.lock()->name();
+  const std::lock_guard lock(mutex_);
+  if (auto started = engine_agent(std::move(*chores)); !started)
+    return tl::unexpected<Error>(started.error());
+  return name;
+}
+
+Result<std::shared_ptr<read::Chores>> RuntimeCore::chores_of_node(std::uint32_t clients,
+                                                                  comm::Links links) {
   auto agent = read::NodeAgent::start(
       clients, [this](read::NodeAgent::Order order) { return open_host(std::move(order)); });
   if (!agent) return tl::unexpected<Error>(agent.error());
-  clients_at_node_ = clients;
-  const std::lock_guard lock(mutex_);
-  if (auto started = engine_agent(*agent); !started) return tl::unexpected<Error>(started.error());
-  return (*agent)->name();
+  node_agent_ = *agent;
+  if (links.empty()) return std::shared_ptr<read::Chores>(*agent);
+  std::vector<std::uint32_t> nodes;
+  nodes.reserve(links.size());
+  for (const auto& link : links)
+    nodes.push_back((*ranks_)->nodes().node_of(link->peer()).number);
+  auto started = read::NodeLinks::start(std::move(links), std::move(nodes));
+  if (!started) return tl::unexpected<Error>(started.error());
+  node_links_ = *started;
+  (*started)->set_sessions(
+      {.open = [weak = std::weak_ptr(*agent)](
+                   read::OpenRequest request) { return weak.lock()->join(std::move(request)); },
+       .leave =
+           [weak = std::weak_ptr(*agent)](const SessionHandle& handle) {
+             if (const auto open = weak.lock()) open->leave(handle);
+           }});
+  auto list = read::ChoreList::of({*started, *agent});
+  if (!list) return tl::unexpected<Error>(list.error());
+  return std::shared_ptr<read::Chores>(*list);
 }
 
 /// Collective: ranks learn the names of their agents from those who have one.
@@ -163,9 +211,15 @@ Result<std::shared_ptr<read::NodeClient>> RuntimeCore::connect_to_node(
   return read::NodeClient::connect(name, std::chrono::steady_clock::now() + kJoinPatience);
 }
 
-/// On the agent's thread: a session for clients.
-Result<std::shared_ptr<read::SessionHost>> RuntimeCore::open_host(read::NodeAgent::Order order) {
+/// How the file of a session is read here: as the rank found that asks for it, or as this node
+/// finds if another node asks.
+Result<Way> RuntimeCore::way_of(const read::NodeAgent::Order& order) const {
   const read::OpenRequest& request = order.request;
+  if (!request.access) {
+    auto file = storage::open_file(request.path);
+    if (!file) return tl::unexpected<Error>(file.error());
+    return choose_way(std::move(*file), request.extent, request.plan.access);
+  }
   if (!order.file) {
     return failure({.kind = ErrorClass::kLimit,
                     .operation = "open a read session",
@@ -173,25 +227,49 @@ Result<std::shared_ptr<read::SessionHost>> RuntimeCore::open_host(read::NodeAgen
                     .cause = "the file did not reach the agent of this node, which has no "
                              "descriptors left"});
   }
-  // What the rank found out about the file counts as found here.
-  const Access access = request.plan.access.value_or(Access::kBuffered);
+  auto file = storage::open_descriptor(order.file.get(), request.path, {.access = *request.access});
+  if (!file) return tl::unexpected<Error>(file.error());
+  return Way{.file = std::move(*file), .access = *request.access, .reason = request.access_reason};
+}
+
+/// Null if all of the session is read by this node.
+std::shared_ptr<read::RemoteReader> RuntimeCore::remote_of(
+    const read::OpenRequest& request,
+    const ReadPlan& plan,
+    const std::shared_ptr<read::Agent>& agent) const {
+  const auto links = node_links_.lock();
+  if (!links || plan.agent_nodes.empty()) return nullptr;
+  read::OpenRequest for_others = request;
+  for_others.access.reset();
+  return links->reader(for_others, {plan.agent_nodes, plan.agent_stripe_bytes}, agent);
+}
+
+/// On the agent's thread: a session for clients.
+Result<std::shared_ptr<read::SessionHost>> RuntimeCore::open_host(read::NodeAgent::Order order) {
+  const read::OpenRequest& request = order.request;
+  auto way = way_of(order);
+  if (!way) return tl::unexpected<Error>(way.error());
+  // What comes from other nodes is like a device, whatever holds it there.
+  const bool is_shared_out = linked_nodes_ > 1 && !request.plan.agent_nodes.empty();
+  const Access like = is_shared_out ? Access::kDirect : way->access;
+  auto agent = agent_for(like);
+  if (!agent) return tl::unexpected<Error>(agent.error());
   ReadPlan wanted = request.plan;
   wanted.access.reset();
-  auto file = storage::open_descriptor(order.file.get(), request.path, {.access = access});
-  if (!file) return tl::unexpected<Error>(file.error());
-  auto agent = agent_for(access);
-  if (!agent) return tl::unexpected<Error>(agent.error());
   const auto turn = take_turn();
   auto plan = plan_read({.extent = request.extent,
-                         .access = access,
-                         .access_reason = request.plan.reason,
-                         .alignment_bytes = (*file)->alignment_bytes(),
+                         .access = like,
+                         .access_reason = way->reason,
+                         .alignment_bytes = way->file->alignment_bytes(),
                          .available_bytes = windows_->available_bytes(),
                          .total_bytes = windows_->budget_bytes(),
-                         .ranks_at_node = clients_at_node_},
+                         .ranks_at_node = clients_at_node_,
+                         .linked_nodes = linked_nodes_},
                         wanted);
   if (!plan) return tl::unexpected<Error>(plan.error());
-  auto host = read::SessionHost::open({.file = std::move(*file),
+  plan->access = way->access;
+  auto remote = remote_of(request, *plan, *agent);
+  auto host = read::SessionHost::open({.file = std::move(way->file),
                                        .extent = request.extent,
                                        .plan = std::move(*plan),
                                        .windows = windows_,
@@ -199,7 +277,8 @@ Result<std::shared_ptr<read::SessionHost>> RuntimeCore::open_host(read::NodeAgen
                                        .executor = &loop_,
                                        .handle = request.handle,
                                        .make_books = std::move(order.make_books),
-                                       .clients = clients_at_node_});
+                                       .clients = clients_at_node_ + 1,
+                                       .remote = std::move(remote)});
   if (host) (*agent)->serve(*host);
   return host;
 }

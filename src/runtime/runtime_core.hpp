@@ -17,8 +17,10 @@
 #include "read/engine_agent.hpp"
 #include "read/node_agent.hpp"
 #include "read/node_client.hpp"
+#include "read/node_links.hpp"
 #include "read/window_pool.hpp"
 #include "runtime/session_registry.hpp"
+#include "runtime/way.hpp"
 
 namespace forebay {
 
@@ -41,6 +43,8 @@ class RuntimeCore {
   SessionRegistry& registry() noexcept { return registry_; }
   /// The line to the agent of this node; null where this rank reads for itself.
   const std::shared_ptr<read::NodeClient>& node() const noexcept { return node_; }
+  /// Nodes whose agents can read for each other; 1 if there are no others.
+  std::uint32_t linked_nodes() const noexcept { return linked_nodes_; }
   /// Ranks that the node's agent serves, this one included.
   std::uint32_t ranks_at_node() const noexcept { return ranks_at_node_; }
 
@@ -55,9 +59,15 @@ class RuntimeCore {
   Result<std::shared_ptr<read::Agent>> engine_agent(std::shared_ptr<read::Chores> chores = nullptr);
   std::uint64_t name_together() const;
   void join_node();
-  Result<std::string> start_node_agent(std::uint32_t clients);
+  Result<std::string> start_node_agent(std::uint32_t clients, comm::Links links);
+  comm::Links link_nodes();
+  Result<std::shared_ptr<read::Chores>> chores_of_node(std::uint32_t clients, comm::Links links);
   Result<std::shared_ptr<read::NodeClient>> connect_to_node(const std::string& own_name);
   Result<std::shared_ptr<read::SessionHost>> open_host(read::NodeAgent::Order order);
+  Result<Way> way_of(const read::NodeAgent::Order& order) const;
+  std::shared_ptr<read::RemoteReader> remote_of(const read::OpenRequest& request,
+                                                const ReadPlan& plan,
+                                                const std::shared_ptr<read::Agent>& agent) const;
   void log(LogLevel level, const std::string& text) const;
 
   const RuntimeOptions options_;
@@ -66,7 +76,11 @@ class RuntimeCore {
   const std::shared_ptr<read::WindowPool> windows_;
   SessionRegistry registry_;
   std::uint32_t ranks_at_node_ = 1;
-  std::uint32_t clients_at_node_ = 0;  // where the agent is: set before it starts
+  std::uint32_t linked_nodes_ = 1;
+  // Where the node's agent is: set before it starts.
+  std::uint32_t clients_at_node_ = 0;
+  std::weak_ptr<read::NodeAgent> node_agent_;
+  std::weak_ptr<read::NodeLinks> node_links_;
   std::shared_ptr<read::NodeClient> node_;
   std::mutex opening_;
   std::mutex mutex_;

@@ -40,6 +40,7 @@ struct TableHeader {
   std::atomic<Stall> stall{Stall::kNone};
   /// Totals for reports.
   alignas(128) std::atomic<std::uint64_t> bytes_read{0};
+  std::atomic<std::uint64_t> bytes_from_nodes{0};
   std::atomic<std::uint64_t> splinters_loaded{0};
   std::atomic<std::uint64_t> splinters_reread{0};
   std::atomic<std::uint64_t> window_bytes{0};

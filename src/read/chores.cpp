@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "read/chores.hpp"
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include <sys/epoll.h>
+
+namespace forebay::read {
+
+Result<std::shared_ptr<ChoreList>> ChoreList::of(std::vector<std::shared_ptr<Chores>> chores) {
+  auto list = std::make_shared<ChoreList>();
+  list->events_ = shm::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  bool watched = static_cast<bool>(list->events_);
+  for (std::size_t i = 0; i < chores.size() && watched; ++i) {
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
+    watched = ::epoll_ctl(list->events_.get(), EPOLL_CTL_ADD, chores[i]->descriptor(), &event) == 0;
+  }
+  if (!watched) {
+    return tl::unexpected<Error>(
+        system_error({.operation = "wait for several things in one place"}, errno));
+  }
+  list->chores_ = std::move(chores);
+  return list;
+}
+
+void ChoreList::attend() {
+  std::array<epoll_event, 8> events{};
+  const int count = ::epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < count; ++i)
+    chores_[events.at(static_cast<std::size_t>(i)).data.u64]->attend();
+}
+
+void ChoreList::end() {
+  for (const auto& one : chores_)
+    one->end();
+}
+
+}  // namespace forebay::read

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "read/node_links.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include "base/checked_cast.hpp"
+#include "comm/error_bytes.hpp"
+#include "read/requests.hpp"
+
+namespace forebay::read {
+
+namespace {
+
+constexpr std::size_t kEventsMax = 64;
+constexpr std::uint64_t kLoopKey = UINT64_MAX;
+
+/// LinkHeader::kind, with its words.
+enum class Kind : std::uint32_t {
+  kOpen,     ///< an OpenRequest as payload
+  kRequest,  ///< id, session, offset, size
+  kData,     ///< id; the bytes as payload
+  kFailed,   ///< id; an Error as payload
+  kLeave,    ///< session
+};
+
+comm::LinkHeader header_of(Kind kind, std::array<std::uint64_t, 4> words) {
+  return {.kind = static_cast<std::uint32_t>(kind), .words = words};
+}
+
+Error not_connected(std::uint32_t node) {
+  return Error({.kind = ErrorClass::kClosed,
+                .operation = "read",
+                .cause = "the agent of node " + std::to_string(node) + " is gone"});
+}
+
+}  // namespace
+
+/// The parts of one session.
+class NodeLinks::Reader final : public RemoteReader {
+ public:
+  Reader(std::shared_ptr<NodeLinks> links,
+         const OpenRequest& request,
+         const SplinterOwners& owners,
+         std::shared_ptr<Agent> agent)
+      : links_(std::move(links)),
+        handle_(request.handle),
+        extent_(request.extent),
+        owners_(owners),
+        agent_(std::move(agent)) {}
+  ~Reader() override {
+    for (const std::uint32_t node : owners_.nodes()) {
+      if (Peer* const peer = links_->peer_at(node))
+        links_->send(*peer, header_of(Kind::kLeave, {handle_.number}), {});
+    }
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  bool take(const std::shared_ptr<TransferSource>& source,
+            const TransferSource::Transfer& transfer) override {
+    // What is read is rounded to what a device likes; the session is all that others know of.
+    const ByteRange wanted = intersect({transfer.file_offset, transfer.memory.size()}, extent_);
+    return links_->fetch(owners_.of(wanted.offset).number, handle_,
+                         {.source = source,
+                          .transfer = transfer,
+                          .agent = agent_,
+                          .skipped_bytes = wanted.offset - transfer.file_offset,
+                          .size_bytes = wanted.size});
+  }
+
+ private:
+  const std::shared_ptr<NodeLinks> links_;
+  const SessionHandle handle_;
+  const ByteRange extent_;
+  const SplinterOwners owners_;
+  const std::shared_ptr<Agent> agent_;
+};
+
+Result<std::shared_ptr<NodeLinks>> NodeLinks::start(comm::Links links,
+                                                    std::vector<std::uint32_t> nodes) {
+  std::shared_ptr<NodeLinks> made(new NodeLinks());
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    made->peers_.emplace_back();
+    made->peers_.back().link = std::move(links[i]);
+    made->peers_.back().node = nodes[i];
+  }
+  if (auto watched = made->watch_all(); !watched) return tl::unexpected<Error>(watched.error());
+  return made;
+}
+
+NodeLinks::~NodeLinks() = default;
+
+Status NodeLinks::watch_all() {
+  const auto failed = [] {
+    return tl::unexpected<Error>(
+        system_error({.operation = "listen to the agents of other nodes"}, errno));
+  };
+  events_ = shm::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (!events_) return failed();
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = kLoopKey}};
+  if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, loop_.event_fd(), &event) != 0) return failed();
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    Peer& peer = peers_[i];
+    peer.interest = peer.link->interest();
+    event = {.events = static_cast<std::uint32_t>(peer.interest), .data = {.u64 = i}};
+    if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, peer.link->descriptor(), &event) != 0)
+      return failed();
+  }
+  return {};
+}
+
+/// Null if it cannot be asked for anything.
+NodeLinks::Peer* NodeLinks::peer_at(std::uint32_t node) {
+  const auto found = std::find_if(peers_.begin(), peers_.end(),
+                                  [&](const Peer& peer) { return peer.node == node; });
+  return found == peers_.end() || found->link->end() || ended_ ? nullptr : &*found;
+}
+
+NodeLinks::Peer& NodeLinks::peer_of(const comm::Link& link) {
+  return *std::find_if(peers_.begin(), peers_.end(),
+                       [&](const Peer& peer) { return peer.link.get() == &link; });
+}
+
+void NodeLinks::follow_interest(Peer& peer) {
+  if (peer.link->end()) return;
+  const short interest = peer.link->interest();
+  if (std::exchange(peer.interest, interest) == interest) return;
+  epoll_event event{.events = static_cast<std::uint32_t>(interest),
+                    .data = {.u64 = static_cast<std::uint64_t>(&peer - peers_.data())}};
+  ::epoll_ctl(events_.get(), EPOLL_CTL_MOD, peer.link->descriptor(), &event);
+}
+
+/// A link that ends meanwhile tells so when it is attended to.
+void NodeLinks::send(Peer& peer,
+                     comm::LinkHeader header,
+                     std::span<const std::byte> payload,
+                     comm::Link::OnSent on_sent) {
+  static_cast<void>(peer.link->send(header, payload, std::move(on_sent)));
+  follow_interest(peer);
+}
+
+void NodeLinks::send_text(Peer& peer, comm::LinkHeader header, std::vector<std::byte> text) {
+  const auto kept = std::make_shared<const std::vector<std::byte>>(std::move(text));
+  send(peer, header, *kept, [kept](const Status&) {});
+}
+
+std::shared_ptr<RemoteReader> NodeLinks::reader(const OpenRequest& request,
+                                                const SplinterOwners& owners,
+                                                const std::shared_ptr<Agent>& agent) {
+  for (const std::uint32_t node : owners.nodes()) {
+    if (Peer* const peer = peer_at(node))
+      send_text(*peer, header_of(Kind::kOpen, {}), to_bytes(NodeMessage(request)));
+  }
+  return std::make_shared<Reader>(shared_from_this(), request, owners, agent);
+}
+
+bool NodeLinks::fetch(std::uint32_t node, const SessionHandle& session, Fetch fetch) {
+  Peer* const peer = peer_at(node);
+  if (peer == nullptr) return false;
+  const std::uint64_t id = next_id_++;
+  const std::uint64_t offset = fetch.transfer.file_offset + fetch.skipped_bytes;
+  const auto header = header_of(Kind::kRequest, {id, session.number, offset, fetch.size_bytes});
+  peer->fetches.emplace(id, std::move(fetch));
+  send(*peer, header, {});
+  return true;
+}
+
+void NodeLinks::finish(Peer& peer, std::uint64_t id, const Status& outcome) {
+  const auto found = peer.fetches.find(id);
+  Fetch fetch = std::move(found->second);
+  peer.fetches.erase(found);
+  fetch.transfer.by_other_node = true;
+  const Result<std::uint64_t> bytes =
+      outcome ? Result<std::uint64_t>(fetch.skipped_bytes + fetch.size_bytes)
+              : Result<std::uint64_t>(tl::unexpect, outcome.error());
+  fetch.source->finish(fetch.transfer, bytes);
+  fetch.agent->serve(fetch.source);
+}
+
+Result<std::span<std::byte>> NodeLinks::place(comm::Link& link, const comm::LinkHeader& header) {
+  Peer& peer = peer_of(link);
+  if (header.kind != static_cast<std::uint32_t>(Kind::kData)) {
+    peer.text.resize(header.payload_bytes);
+    return std::span(peer.text);
+  }
+  const auto found = peer.fetches.find(header.words[0]);
+  if (found == peer.fetches.end() || found->second.size_bytes != header.payload_bytes) {
+    return failure({.kind = ErrorClass::kDamage,
+                    .operation = "receive from another node",
+                    .cause = "it sent " + std::to_string(header.payload_bytes) +
+                             " bytes that nobody asked for"});
+  }
+  const Fetch& fetch = found->second;
+  return fetch.transfer.memory.subspan(fetch.skipped_bytes, fetch.size_bytes);
+}
+
+Status NodeLinks::received(comm::Link& link,
+                           const comm::LinkHeader& header,
+                           std::span<const std::byte> payload) {
+  Peer& peer = peer_of(link);
+  const auto& words = header.words;
+  switch (static_cast<Kind>(header.kind)) {
+    case Kind::kOpen:
+      open(peer, payload);
+      return {};
+    case Kind::kRequest:
+      serve(peer, words[0], {.number = words[1]}, {words[2], words[3]});
+      return {};
+    case Kind::kData:
+      finish(peer, words[0], {});
+      return {};
+    case Kind::kFailed:
+      if (peer.fetches.contains(words[0]))
+        finish(peer, words[0], tl::unexpected<Error>(comm::error_from(payload)));
+      return {};
+    case Kind::kLeave:
+      leave(peer, words[0]);
+      return {};
+  }
+  return failure({.kind = ErrorClass::kDamage,
+                  .operation = "receive from another node",
+                  .cause = "a message of kind " + std::to_string(header.kind)});
+}
+
+void NodeLinks::open(Peer& peer, std::span<const std::byte> text) {
+  auto message = message_from(text);
+  if (!message) return;
+  auto* const request = std::get_if<OpenRequest>(&*message);
+  if (request == nullptr || peer.served.contains(request->handle.number)) return;
+  const std::uint64_t number = request->handle.number;
+  Served served = sessions_.open(std::move(*request)).map([](std::shared_ptr<SessionHost> host) {
+    // A handle that closes nothing: the session ends when all have left.
+    return HandleAccess::session(std::move(host), std::make_shared<int>());
+  });
+  peer.served.emplace(number, std::move(served));
+}
+
+void NodeLinks::leave(Peer& peer, std::uint64_t number) {
+  const auto found = peer.served.find(number);
+  if (found == peer.served.end()) return;
+  const bool was_open = found->second.has_value();
+  peer.served.erase(found);
+  if (was_open) sessions_.leave({.number = number});
+}
+
+void NodeLinks::refuse(Peer& peer, std::uint64_t id, const Error& why) {
+  send_text(peer, header_of(Kind::kFailed, {id}), comm::to_bytes(why));
+}
+
+void NodeLinks::serve(Peer& peer, std::uint64_t id, const SessionHandle& session, ByteRange range) {
+  const auto found = peer.served.find(session.number);
+  if (found == peer.served.end()) {
+    refuse(peer, id, not_connected(peer.node));
+    return;
+  }
+  if (!found->second) {
+    refuse(peer, id, found->second.error());
+    return;
+  }
+  Future<View> view = found->second->view(range);
+  if (view.poll()) {
+    answer(peer.node, id, view.wait());
+    return;
+  }
+  std::move(view).then(loop_, [self = weak_from_this(), node = peer.node, id](Result<View> result) {
+    if (const auto links = self.lock()) links->answer(node, id, std::move(result));
+  });
+}
+
+void NodeLinks::answer(std::uint32_t node, std::uint64_t id, Result<View> view) {
+  Peer* const peer = peer_at(node);
+  if (peer == nullptr) return;
+  if (!view) {
+    refuse(*peer, id, view.error());
+    return;
+  }
+  const auto held = std::make_shared<View>(std::move(*view));
+  send(*peer, header_of(Kind::kData, {id}), held->bytes(),
+       [held](const Status&) { held->release(); });
+}
+
+/// What it was asked for is read by somebody else, and what it wanted is forgotten.
+void NodeLinks::part(Peer& peer) {
+  ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.link->descriptor(), nullptr);
+  const Error why = peer.link->end() ? *peer.link->end() : not_connected(peer.node);
+  while (!peer.fetches.empty())
+    finish(peer, peer.fetches.begin()->first, tl::unexpected<Error>(why));
+  while (!peer.served.empty())
+    leave(peer, peer.served.begin()->first);
+}
+
+void NodeLinks::attend() {
+  std::array<epoll_event, kEventsMax> events{};
+  const int count = ::epoll_wait(events_.get(), events.data(), kEventsMax, 0);
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events.at(static_cast<std::size_t>(i));
+    if (event.data.u64 == kLoopKey) {
+      loop_.poll();
+      continue;
+    }
+    Peer& peer = peers_[event.data.u64];
+    const auto attended = peer.link->attend(checked_cast<short>(event.events), *this);
+    if (attended) {
+      follow_interest(peer);
+    } else {
+      part(peer);
+    }
+  }
+}
+
+void NodeLinks::end() {
+  ended_ = true;
+  for (Peer& peer : peers_)
+    part(peer);
+  loop_.poll();  // views that came to nothing
+}
+
+}  // namespace forebay::read

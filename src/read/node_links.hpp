@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// NodeLinks: what the agents of different nodes do for each other. Whole splinters travel once,
+// from the window of the agent that reads them into the window of the one that asked, so that tasks
+// see nothing but their node's residency table. Nothing here waits: the agent's thread attends.
+#pragma once
+
+#include <forebay/executor.hpp>
+#include <forebay/session.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "comm/links.hpp"
+#include "read/agent.hpp"
+#include "read/chores.hpp"
+#include "read/host.hpp"
+#include "read/node_messages.hpp"
+#include "read/remote_reader.hpp"
+#include "read/splinter_owners.hpp"
+#include "shm/descriptor.hpp"
+
+namespace forebay::read {
+
+/// All calls but descriptor() come from the agent's thread.
+class NodeLinks final : public Chores,
+                        public comm::LinkReceiver,
+                        public std::enable_shared_from_this<NodeLinks> {
+ public:
+  /// Where sessions that others want parts of come from, and go to.
+  struct Sessions {
+    std::function<Result<std::shared_ptr<SessionHost>>(OpenRequest)> open;
+    std::function<void(const SessionHandle&)> leave;
+  };
+
+  /// `nodes` says where each of `links` leads to.
+  static Result<std::shared_ptr<NodeLinks>> start(comm::Links links,
+                                                  std::vector<std::uint32_t> nodes);
+  ~NodeLinks() override;
+
+  /// Before anybody attends.
+  void set_sessions(Sessions sessions) { sessions_ = std::move(sessions); }
+
+  /// Reads for a session of this node what `owners` gives to other nodes, and has it opened there.
+  /// `agent` is told when there is something new.
+  std::shared_ptr<RemoteReader> reader(const OpenRequest& request,
+                                       const SplinterOwners& owners,
+                                       const std::shared_ptr<Agent>& agent);
+
+  int descriptor() const noexcept override { return events_.get(); }
+  void attend() override;
+  void end() override;
+
+ private:
+  class Reader;
+  /// A transfer that another node does.
+  struct Fetch {
+    std::shared_ptr<TransferSource> source;
+    TransferSource::Transfer transfer;
+    std::shared_ptr<Agent> agent;
+    std::uint64_t skipped_bytes = 0;  ///< of its memory: they lie before the session
+    std::uint64_t size_bytes = 0;
+  };
+  /// A session of ours that a node wants parts of: a handle that closes nothing, or why not.
+  using Served = Result<Session>;
+  struct Peer {
+    std::unique_ptr<comm::Link> link;
+    std::uint32_t node = 0;
+    short interest = 0;
+    std::unordered_map<std::uint64_t, Fetch> fetches;  // by what we call them
+    std::unordered_map<std::uint64_t, Served> served;  // by the session's number
+    std::vector<std::byte> text;                       // of a message that arrives
+  };
+
+  NodeLinks() = default;
+  Status watch_all();
+  Peer* peer_at(std::uint32_t node);
+  Peer& peer_of(const comm::Link& link);
+  void send(Peer& peer,
+            comm::LinkHeader header,
+            std::span<const std::byte> payload,
+            comm::Link::OnSent on_sent = {});
+  void send_text(Peer& peer, comm::LinkHeader header, std::vector<std::byte> text);
+  void follow_interest(Peer& peer);
+  bool fetch(std::uint32_t node, const SessionHandle& session, Fetch fetch);
+  void finish(Peer& peer, std::uint64_t id, const Status& outcome);
+  void serve(Peer& peer, std::uint64_t id, const SessionHandle& session, ByteRange range);
+  void answer(std::uint32_t node, std::uint64_t id, Result<View> view);
+  void refuse(Peer& peer, std::uint64_t id, const Error& why);
+  void open(Peer& peer, std::span<const std::byte> text);
+  void leave(Peer& peer, std::uint64_t number);
+  void part(Peer& peer);
+
+  Result<std::span<std::byte>> place(comm::Link& link, const comm::LinkHeader& header) override;
+  Status received(comm::Link& link,
+                  const comm::LinkHeader& header,
+                  std::span<const std::byte> payload) override;
+
+  Sessions sessions_;
+  shm::Descriptor events_;
+  EventLoop loop_;  // where views of served sessions arrive
+  std::vector<Peer> peers_;
+  std::uint64_t next_id_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace forebay::read

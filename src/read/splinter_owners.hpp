@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which node's agent reads which bytes of a session, where not all nodes read. Pure arithmetic.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "comm/nodes.hpp"
+
+namespace forebay::read {
+
+/// Stripes of the *file* go round over the nodes, so that each has a part of every region, and all
+/// nodes agree without a word.
+class SplinterOwners {
+ public:
+  /// `nodes` is not empty; `stripe_bytes` is a power of two, at least one splinter.
+  SplinterOwners(std::vector<std::uint32_t> nodes, std::uint64_t stripe_bytes)
+      : nodes_(std::move(nodes)), stripe_bytes_(stripe_bytes) {}
+
+  comm::Node of(std::uint64_t file_offset) const {
+    return {nodes_[file_offset / stripe_bytes_ % nodes_.size()]};
+  }
+  const std::vector<std::uint32_t>& nodes() const noexcept { return nodes_; }
+
+ private:
+  std::vector<std::uint32_t> nodes_;
+  std::uint64_t stripe_bytes_;
+};
+
+}  // namespace forebay::read

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks on several nodes: who reads for whom, and what becomes of that when a node's agent ends.
+// Nodes are groups of threads here; two real hosts are in tests/hosts.
+#include <forebay/runtime.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "comm/in_process.hpp"
+#include "read/testing.hpp"
+#include "storage/testing.hpp"
+
+namespace forebay {
+namespace {
+
+using read::error_class;
+using read::is_words;
+using read::reads_words;
+using read::result_of;
+
+constexpr std::uint64_t kFileBytes = 3'000'001;
+
+class NodesTest : public ::testing::Test {
+ protected:
+  NodesTest() {
+    auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
+    EXPECT_TRUE((*file)->write_at(read::word_bytes({0, kFileBytes}), 0));
+  }
+
+  template <class F>
+  void on_ranks(std::uint32_t count, std::uint32_t per_node, F test) {
+    const auto outcome =
+        comm::run_ranks({.count = count, .per_node = per_node},
+                        [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
+                          Runtime runtime((Ranks(ranks)));
+                          test(runtime, *ranks);
+                          return ranks->barrier();
+                        });
+    EXPECT_TRUE(outcome) << outcome.error().message();
+  }
+
+  storage::TemporaryFolder folder;
+  const std::string path = folder / "words";
+};
+
+ReadPlan read_by(std::vector<std::uint32_t> nodes) {
+  ReadPlan plan;
+  plan.splinter_bytes = 16_KiB;
+  plan.agent_nodes = std::move(nodes);
+  plan.agent_stripe_bytes = 64_KiB;
+  return plan;
+}
+
+TEST_F(NodesTest, agents_of_some_nodes_read_for_all) {
+  const std::vector<std::vector<std::uint32_t>> choices = {{0}, {1}, {2, 0}, {0, 1, 2}};
+  for (const auto& nodes : choices) {
+    for (const std::uint32_t per_node : {1U, 2U}) {
+      on_ranks(3 * per_node, per_node, [&](Runtime& runtime, comm::Communicator& ranks) {
+        const auto file = runtime.open(path);
+        ASSERT_TRUE(file) << file.error().message();
+        const auto session = file->read_session({}, read_by(nodes));
+        ASSERT_TRUE(session) << session.error().message();
+        EXPECT_EQ(session->plan().agent_nodes, nodes);
+        EXPECT_EQ(session->plan().agents, Agents::kPerNode);
+        EXPECT_TRUE(reads_words(*session, {0, kFileBytes}));
+        EXPECT_TRUE(reads_words(*session, {kFileBytes - 5, 5}));
+        const SessionReport report = session->report();
+        const std::uint32_t node = ranks.nodes().node_of(ranks.rank()).number;
+        const bool reads = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+        const std::uint64_t from_others = report.bytes_from_nodes;
+        EXPECT_EQ(from_others > 0, !reads || nodes.size() > 1);
+        EXPECT_EQ(from_others == report.bytes_read, !reads);
+        EXPECT_GE(report.bytes_read, kFileBytes);
+      });
+    }
+  }
+}
+
+TEST_F(NodesTest, odd_extents_arrive_whole) {
+  on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
+    const auto file = runtime.open(path);
+    ASSERT_TRUE(file);
+    for (const ByteRange extent : {ByteRange{1, 1}, ByteRange{5000, 70'001},
+                                   ByteRange{kFileBytes - 1, 1}, ByteRange{12'345, 1'000'000}}) {
+      const auto session = file->read_session({extent.offset, extent.size}, read_by({0}));
+      ASSERT_TRUE(session) << session.error().message();
+      EXPECT_TRUE(reads_words(*session, extent));
+    }
+  });
+}
+
+TEST_F(NodesTest, tasks_of_other_nodes_get_views_of_their_own_window) {
+  on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
+    const auto session = runtime.open(path)->read_session({}, read_by({0}));
+    ASSERT_TRUE(session);
+    auto pieces = session->views();
+    while (!pieces.done()) {
+      const auto view = result_of(pieces.next());
+      ASSERT_TRUE(view) << view.error().message();
+      EXPECT_FALSE(view->is_copy());
+      ASSERT_TRUE(is_words(view->bytes(), view->range().offset));
+    }
+  });
+}
+
+TEST_F(NodesTest, nodes_that_are_not_there_are_refused) {
+  on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
+    const auto session = runtime.open(path)->read_session({}, read_by({0, 2}));
+    ASSERT_FALSE(session);
+    EXPECT_EQ(session.error().kind(), ErrorClass::kInvalidArgument);
+    EXPECT_NE(session.error().message().find("node 2"), std::string::npos);
+  });
+}
+
+TEST_F(NodesTest, one_node_reads_for_itself_whatever_the_plan_says) {
+  on_ranks(2, 2, [&](Runtime& runtime, comm::Communicator&) {
+    const auto session = runtime.open(path)->read_session({}, read_by({0}));
+    ASSERT_TRUE(session) << session.error().message();
+    EXPECT_TRUE(reads_words(*session, {0, kFileBytes}));
+  });
+}
+
+TEST_F(NodesTest, a_node_that_comes_late_or_not_at_all_keeps_nobody_waiting) {
+  on_ranks(3, 1, [&](Runtime& runtime, comm::Communicator& ranks) {
+    const auto file = runtime.open(path);
+    ASSERT_TRUE(file);
+    // The one that has the file's bytes opens its session after all others are done.
+    if (runtime.rank() == 1) {
+      EXPECT_TRUE(ranks.barrier());
+    }
+    const auto session = file->read_session({}, read_by({1}));
+    ASSERT_TRUE(session) << session.error().message();
+    EXPECT_TRUE(reads_words(*session, {0, kFileBytes}));
+    if (runtime.rank() != 1) {
+      EXPECT_TRUE(ranks.barrier());
+    }
+  });
+}
+
+TEST_F(NodesTest, if_the_agent_that_reads_ends_others_read_for_themselves) {
+  const auto outcome = comm::run_ranks(
+      {.count = 3, .per_node = 1}, [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
+        auto runtime = std::make_unique<Runtime>(Ranks(ranks));
+        auto session = runtime->open(path)->read_session({}, read_by({0}));
+        EXPECT_TRUE(session) << session.error().message();
+        EXPECT_TRUE(reads_words(*session, {0, 100'000}));
+        if (auto met = ranks->barrier(); !met) return met;
+        if (ranks->rank().number == 0) {
+          session = failure({.operation = "end"});
+          runtime.reset();
+          return ranks->barrier();
+        }
+        EXPECT_TRUE(reads_words(*session, {0, kFileBytes}));
+        return ranks->barrier();
+      });
+  EXPECT_TRUE(outcome) << outcome.error().message();
+}
+
+}  // namespace
+}  // namespace forebay
