@@ -30,6 +30,12 @@ enum class EngineChoice : std::uint8_t {
   kThreads,  ///< a pool of threads
 };
 
+/// What carries the bytes of splinters between nodes.
+enum class Bulk : std::uint8_t {
+  kAuto,   ///< MPI where any thread may call it (MPI_THREAD_MULTIPLE), else links
+  kLinks,  ///< the connections between agents (TCP)
+};
+
 struct RuntimeOptions {
   /// Most memory for data of all sessions together. Sessions start small and grow within it.
   std::uint64_t budget_bytes = 64ULL << 20U;
@@ -39,6 +45,7 @@ struct RuntimeOptions {
   /// Name of a network interface, or an address, by which agents of other nodes reach this one;
   /// empty: all that the host has are tried. Of use where ranks are on several nodes.
   std::string network = {};
+  Bulk bulk = Bulk::kAuto;
   /// Where coroutines resume by default; null: the Runtime's own EventLoop. Must outlive the
   /// Runtime.
   Executor* executor = nullptr;

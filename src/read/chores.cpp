@@ -25,11 +25,23 @@ Result<std::shared_ptr<ChoreList>> ChoreList::of(std::vector<std::shared_ptr<Cho
   return list;
 }
 
+Deadline ChoreList::due() const {
+  Deadline first;
+  for (const auto& one : chores_) {
+    const Deadline due = one->due();
+    if (due && (!first || *due < *first)) first = due;
+  }
+  return first;
+}
+
 void ChoreList::attend() {
   std::array<epoll_event, 8> events{};
   const int count = ::epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0);
   for (int i = 0; i < count; ++i)
     chores_[events.at(static_cast<std::size_t>(i)).data.u64]->attend();
+  for (const auto& one : chores_) {
+    if (one->due()) one->attend();
+  }
 }
 
 void ChoreList::end() {

@@ -6,8 +6,10 @@
 #include <forebay/error.hpp>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "shm/descriptor.hpp"
 
 namespace forebay::read {
@@ -20,6 +22,8 @@ class Chores {
   virtual int descriptor() const noexcept = 0;
   /// Does it. Called on the agent's thread when descriptor() was readable; must not block.
   virtual void attend() = 0;
+  /// When to attend at the latest, whatever descriptor() says; asked before each wait.
+  virtual Deadline due() const { return std::nullopt; }
   /// The agent's thread ends: whoever waits for something from here is told so.
   virtual void end() {}
 };
@@ -31,6 +35,7 @@ class ChoreList final : public Chores {
 
   int descriptor() const noexcept override { return events_.get(); }
   void attend() override;
+  Deadline due() const override;
   void end() override;
 
  private:

@@ -24,6 +24,11 @@ constexpr std::uint64_t tag_of(std::uint32_t flight, std::uint32_t index) {
   return std::uint64_t{flight} << 32U | index;
 }
 
+Deadline earlier_of(const Deadline& a, const Deadline& b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
 }  // namespace
 
 EngineAgent::EngineAgent(std::size_t operations_max) { batch_.reserve(operations_max); }
@@ -105,10 +110,11 @@ void EngineAgent::run(storage::Engine& engine) {
   while (take_inbox(engine.in_flight())) {
     issue_due(engine);
     submit(engine);
-    const std::size_t count = engine.wait(completions, retries_.first());
+    const Deadline due = chores_ ? chores_->due() : std::nullopt;
+    const std::size_t count = engine.wait(completions, earlier_of(retries_.first(), due));
     for (std::size_t i = 0; i < count; ++i)
       complete(completions.at(i));
-    if (engine.take_watched()) attend();
+    if (engine.take_watched() || due) attend();
     retries_.take_due(
         std::chrono::steady_clock::now(),
         [this](std::shared_ptr<TransferSource> source) { look_at(std::move(source)); });

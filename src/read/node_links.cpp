@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <poll.h>
@@ -20,14 +21,20 @@ namespace {
 
 constexpr std::size_t kEventsMax = 64;
 constexpr std::uint64_t kLoopKey = UINT64_MAX;
+constexpr comm::Tag kBulkTag{1};
+/// While bulk is under way: MPI has nothing to sleep on.
+constexpr std::chrono::microseconds kBulkPoll{50};
+/// At the end, for what has been announced or asked for.
+constexpr std::chrono::seconds kEndPatience{5};
 
 /// LinkHeader::kind, with its words.
 enum class Kind : std::uint32_t {
-  kOpen,     ///< an OpenRequest as payload
-  kRequest,  ///< id, session, offset, size
-  kData,     ///< id; the bytes as payload
-  kFailed,   ///< id; an Error as payload
-  kLeave,    ///< session
+  kOpen,      ///< an OpenRequest as payload
+  kRequest,   ///< id, session, offset, size
+  kData,      ///< id; the bytes as payload
+  kFailed,    ///< id; an Error as payload
+  kLeave,     ///< session
+  kAnnounce,  ///< id; its bytes come by the bulk communicator, in the order of announcements
 };
 
 comm::LinkHeader header_of(Kind kind, std::array<std::uint64_t, 4> words) {
@@ -83,13 +90,13 @@ class NodeLinks::Reader final : public RemoteReader {
   const std::shared_ptr<Agent> agent_;
 };
 
-Result<std::shared_ptr<NodeLinks>> NodeLinks::start(comm::Links links,
-                                                    std::vector<std::uint32_t> nodes) {
+Result<std::shared_ptr<NodeLinks>> NodeLinks::start(Setup setup) {
   std::shared_ptr<NodeLinks> made(new NodeLinks());
-  for (std::size_t i = 0; i < links.size(); ++i) {
+  made->bulk_ = std::move(setup.bulk);
+  for (std::size_t i = 0; i < setup.links.size(); ++i) {
     made->peers_.emplace_back();
-    made->peers_.back().link = std::move(links[i]);
-    made->peers_.back().node = nodes[i];
+    made->peers_.back().link = std::move(setup.links[i]);
+    made->peers_.back().node = setup.nodes[i];
   }
   if (auto watched = made->watch_all(); !watched) return tl::unexpected<Error>(watched.error());
   return made;
@@ -163,7 +170,7 @@ std::shared_ptr<RemoteReader> NodeLinks::reader(const OpenRequest& request,
 
 bool NodeLinks::fetch(std::uint32_t node, const SessionHandle& session, Fetch fetch) {
   Peer* const peer = peer_at(node);
-  if (peer == nullptr) return false;
+  if (peer == nullptr || ending_) return false;
   const std::uint64_t id = next_id_++;
   const std::uint64_t offset = fetch.transfer.file_offset + fetch.skipped_bytes;
   const auto header = header_of(Kind::kRequest, {id, session.number, offset, fetch.size_bytes});
@@ -223,6 +230,8 @@ Status NodeLinks::received(comm::Link& link,
     case Kind::kLeave:
       leave(peer, words[0]);
       return {};
+    case Kind::kAnnounce:
+      return receive_announced(peer, words[0]);
   }
   return failure({.kind = ErrorClass::kDamage,
                   .operation = "receive from another node",
@@ -260,8 +269,8 @@ void NodeLinks::serve(Peer& peer, std::uint64_t id, const SessionHandle& session
     refuse(peer, id, not_connected(peer.node));
     return;
   }
-  if (!found->second) {
-    refuse(peer, id, found->second.error());
+  if (!found->second || ending_) {
+    refuse(peer, id, ending_ ? not_connected(peer.node) : found->second.error());
     return;
   }
   Future<View> view = found->second->view(range);
@@ -281,13 +290,86 @@ void NodeLinks::answer(std::uint32_t node, std::uint64_t id, Result<View> view) 
     refuse(*peer, id, view.error());
     return;
   }
-  const auto held = std::make_shared<View>(std::move(*view));
-  send(*peer, header_of(Kind::kData, {id}), held->bytes(),
-       [held](const Status&) { held->release(); });
+  send_bytes(*peer, id, std::make_shared<View>(std::move(*view)));
+}
+
+void NodeLinks::send_bytes(Peer& peer, std::uint64_t id, const std::shared_ptr<View>& view) {
+  if (!bulk_) {
+    send(peer, header_of(Kind::kData, {id}), view->bytes(),
+         [view](const Status&) { view->release(); });
+    return;
+  }
+  peer.sending.push_back({bulk_->send(view->bytes(), peer.link->peer(), kBulkTag), view});
+  send(peer, header_of(Kind::kAnnounce, {id}), {});
+}
+
+Status NodeLinks::receive_announced(Peer& peer, std::uint64_t id) {
+  const auto found = peer.fetches.find(id);
+  if (found == peer.fetches.end() || !bulk_) {
+    return failure({.kind = ErrorClass::kDamage,
+                    .operation = "receive from another node",
+                    .cause = "it announced bytes that nobody asked for"});
+  }
+  const Fetch& fetch = found->second;
+  const auto memory = fetch.transfer.memory.subspan(fetch.skipped_bytes, fetch.size_bytes);
+  peer.receiving.push_back({bulk_->receive(memory, peer.link->peer(), kBulkTag), id});
+  return {};
+}
+
+bool NodeLinks::has_bulk_under_way() const {
+  return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
+    return !peer.sending.empty() || !peer.receiving.empty();
+  });
+}
+
+Deadline NodeLinks::due() const {
+  if (!has_bulk_under_way()) return std::nullopt;
+  return std::chrono::steady_clock::now() + kBulkPoll;
+}
+
+/// Messages of one pair of ranks arrive in order: the first one tells for those after it.
+void NodeLinks::move_bulk() {
+  for (Peer& peer : peers_) {
+    while (!peer.sending.empty()) {
+      const auto sent = peer.sending.front().transfer.test();
+      if (sent && !*sent) break;
+      peer.sending.pop_front();
+    }
+    while (!peer.receiving.empty()) {
+      const auto came = peer.receiving.front().transfer.test();
+      if (came && !*came) break;
+      const std::uint64_t id = peer.receiving.front().id;
+      peer.receiving.pop_front();
+      finish(peer, id, came ? Status() : tl::unexpected<Error>(came.error()));
+    }
+  }
+}
+
+/// A send that nobody receives never ends: what others may have sent already is received, and what
+/// was sent is waited for, as long as they live and not without end.
+void NodeLinks::let_bulk_arrive() {
+  ending_ = true;
+  if (!bulk_) return;
+  const TimePoint limit = std::chrono::steady_clock::now() + kEndPatience;
+  const auto awaits = [](const Peer& peer) {
+    const bool is_asked = !peer.fetches.empty() && !peer.link->end();
+    return is_asked || !peer.sending.empty() || !peer.receiving.empty();
+  };
+  while (std::any_of(peers_.begin(), peers_.end(), awaits)) {
+    if (std::chrono::steady_clock::now() > limit) break;
+    attend();
+    std::this_thread::sleep_for(kBulkPoll);
+  }
+  // Ending such a send would wait for a receiver: better to lose its memory.
+  for (Peer& peer : peers_) {
+    if (!peer.sending.empty())
+      static_cast<void>(new std::deque<Sending>(std::move(peer.sending)));  // NOLINT
+  }
 }
 
 /// What it was asked for is read by somebody else, and what it wanted is forgotten.
 void NodeLinks::part(Peer& peer) {
+  peer.receiving.clear();  // takes them back: their memory is not ours any more
   ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.link->descriptor(), nullptr);
   const Error why = peer.link->end() ? *peer.link->end() : not_connected(peer.node);
   while (!peer.fetches.empty())
@@ -297,6 +379,7 @@ void NodeLinks::part(Peer& peer) {
 }
 
 void NodeLinks::attend() {
+  move_bulk();
   std::array<epoll_event, kEventsMax> events{};
   const int count = ::epoll_wait(events_.get(), events.data(), kEventsMax, 0);
   for (int i = 0; i < count; ++i) {
@@ -316,6 +399,7 @@ void NodeLinks::attend() {
 }
 
 void NodeLinks::end() {
+  let_bulk_arrive();
   ended_ = true;
   for (Peer& peer : peers_)
     part(peer);

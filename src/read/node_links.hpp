@@ -8,8 +8,8 @@
 #include <forebay/session.hpp>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -36,9 +36,14 @@ class NodeLinks final : public Chores,
     std::function<void(const SessionHandle&)> leave;
   };
 
-  /// `nodes` says where each of `links` leads to.
-  static Result<std::shared_ptr<NodeLinks>> start(comm::Links links,
-                                                  std::vector<std::uint32_t> nodes);
+  struct Setup {
+    comm::Links links;
+    std::vector<std::uint32_t> nodes;  ///< where each of them leads to
+    /// For the bytes of splinters, which are announced by a link: it may be used by any thread.
+    /// Null: the links carry them as well.
+    std::shared_ptr<comm::Communicator> bulk = nullptr;
+  };
+  static Result<std::shared_ptr<NodeLinks>> start(Setup setup);
   ~NodeLinks() override;
 
   /// Before anybody attends.
@@ -52,6 +57,7 @@ class NodeLinks final : public Chores,
 
   int descriptor() const noexcept override { return events_.get(); }
   void attend() override;
+  Deadline due() const override;
   void end() override;
 
  private:
@@ -66,6 +72,15 @@ class NodeLinks final : public Chores,
   };
   /// A session of ours that a node wants parts of: a handle that closes nothing, or why not.
   using Served = Result<Session>;
+  /// Bytes of a splinter on their way by `bulk`.
+  struct Sending {
+    comm::Transfer transfer;
+    std::shared_ptr<View> view;
+  };
+  struct Receiving {
+    comm::Transfer transfer;
+    std::uint64_t id = 0;
+  };
   struct Peer {
     std::unique_ptr<comm::Link> link;
     std::uint32_t node = 0;
@@ -73,6 +88,8 @@ class NodeLinks final : public Chores,
     std::unordered_map<std::uint64_t, Fetch> fetches;  // by what we call them
     std::unordered_map<std::uint64_t, Served> served;  // by the session's number
     std::vector<std::byte> text;                       // of a message that arrives
+    std::deque<Sending> sending;
+    std::deque<Receiving> receiving;
   };
 
   NodeLinks() = default;
@@ -90,6 +107,11 @@ class NodeLinks final : public Chores,
   void serve(Peer& peer, std::uint64_t id, const SessionHandle& session, ByteRange range);
   void answer(std::uint32_t node, std::uint64_t id, Result<View> view);
   void refuse(Peer& peer, std::uint64_t id, const Error& why);
+  void send_bytes(Peer& peer, std::uint64_t id, const std::shared_ptr<View>& view);
+  Status receive_announced(Peer& peer, std::uint64_t id);
+  bool has_bulk_under_way() const;
+  void move_bulk();
+  void let_bulk_arrive();
   void open(Peer& peer, std::span<const std::byte> text);
   void leave(Peer& peer, std::uint64_t number);
   void part(Peer& peer);
@@ -99,11 +121,13 @@ class NodeLinks final : public Chores,
                   const comm::LinkHeader& header,
                   std::span<const std::byte> payload) override;
 
+  std::shared_ptr<comm::Communicator> bulk_;
   Sessions sessions_;
   shm::Descriptor events_;
   EventLoop loop_;  // where views of served sessions arrive
   std::vector<Peer> peers_;
   std::uint64_t next_id_ = 0;
+  bool ending_ = false;  // nothing new is begun
   bool ended_ = false;
 };
 

@@ -24,7 +24,8 @@ using read::result_of;
 
 constexpr std::uint64_t kFileBytes = 3'000'001;
 
-class NodesTest : public ::testing::Test {
+/// The bytes go by the agents' connections, and by what would be MPI.
+class NodesTest : public ::testing::TestWithParam<Bulk> {
  protected:
   NodesTest() {
     auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
@@ -36,7 +37,7 @@ class NodesTest : public ::testing::Test {
     const auto outcome =
         comm::run_ranks({.count = count, .per_node = per_node},
                         [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
-                          Runtime runtime((Ranks(ranks)));
+                          Runtime runtime(Ranks(ranks), {.bulk = GetParam()});
                           test(runtime, *ranks);
                           return ranks->barrier();
                         });
@@ -55,7 +56,7 @@ ReadPlan read_by(std::vector<std::uint32_t> nodes) {
   return plan;
 }
 
-TEST_F(NodesTest, agents_of_some_nodes_read_for_all) {
+TEST_P(NodesTest, agents_of_some_nodes_read_for_all) {
   const std::vector<std::vector<std::uint32_t>> choices = {{0}, {1}, {2, 0}, {0, 1, 2}};
   for (const auto& nodes : choices) {
     for (const std::uint32_t per_node : {1U, 2U}) {
@@ -80,7 +81,7 @@ TEST_F(NodesTest, agents_of_some_nodes_read_for_all) {
   }
 }
 
-TEST_F(NodesTest, odd_extents_arrive_whole) {
+TEST_P(NodesTest, odd_extents_arrive_whole) {
   on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
     const auto file = runtime.open(path);
     ASSERT_TRUE(file);
@@ -93,7 +94,7 @@ TEST_F(NodesTest, odd_extents_arrive_whole) {
   });
 }
 
-TEST_F(NodesTest, tasks_of_other_nodes_get_views_of_their_own_window) {
+TEST_P(NodesTest, tasks_of_other_nodes_get_views_of_their_own_window) {
   on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
     const auto session = runtime.open(path)->read_session({}, read_by({0}));
     ASSERT_TRUE(session);
@@ -107,7 +108,7 @@ TEST_F(NodesTest, tasks_of_other_nodes_get_views_of_their_own_window) {
   });
 }
 
-TEST_F(NodesTest, nodes_that_are_not_there_are_refused) {
+TEST_P(NodesTest, nodes_that_are_not_there_are_refused) {
   on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
     const auto session = runtime.open(path)->read_session({}, read_by({0, 2}));
     ASSERT_FALSE(session);
@@ -116,7 +117,7 @@ TEST_F(NodesTest, nodes_that_are_not_there_are_refused) {
   });
 }
 
-TEST_F(NodesTest, one_node_reads_for_itself_whatever_the_plan_says) {
+TEST_P(NodesTest, one_node_reads_for_itself_whatever_the_plan_says) {
   on_ranks(2, 2, [&](Runtime& runtime, comm::Communicator&) {
     const auto session = runtime.open(path)->read_session({}, read_by({0}));
     ASSERT_TRUE(session) << session.error().message();
@@ -124,7 +125,7 @@ TEST_F(NodesTest, one_node_reads_for_itself_whatever_the_plan_says) {
   });
 }
 
-TEST_F(NodesTest, a_node_that_comes_late_or_not_at_all_keeps_nobody_waiting) {
+TEST_P(NodesTest, a_node_that_comes_late_or_not_at_all_keeps_nobody_waiting) {
   on_ranks(3, 1, [&](Runtime& runtime, comm::Communicator& ranks) {
     const auto file = runtime.open(path);
     ASSERT_TRUE(file);
@@ -141,10 +142,10 @@ TEST_F(NodesTest, a_node_that_comes_late_or_not_at_all_keeps_nobody_waiting) {
   });
 }
 
-TEST_F(NodesTest, if_the_agent_that_reads_ends_others_read_for_themselves) {
+TEST_P(NodesTest, if_the_agent_that_reads_ends_others_read_for_themselves) {
   const auto outcome = comm::run_ranks(
       {.count = 3, .per_node = 1}, [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
-        auto runtime = std::make_unique<Runtime>(Ranks(ranks));
+        auto runtime = std::make_unique<Runtime>(Ranks(ranks), RuntimeOptions{.bulk = GetParam()});
         auto session = runtime->open(path)->read_session({}, read_by({0}));
         EXPECT_TRUE(session) << session.error().message();
         EXPECT_TRUE(reads_words(*session, {0, 100'000}));
@@ -159,6 +160,13 @@ TEST_F(NodesTest, if_the_agent_that_reads_ends_others_read_for_themselves) {
       });
   EXPECT_TRUE(outcome) << outcome.error().message();
 }
+
+INSTANTIATE_TEST_SUITE_P(Bulks,
+                         NodesTest,
+                         ::testing::Values(Bulk::kAuto, Bulk::kLinks),
+                         [](const auto& one) {
+                           return one.param == Bulk::kAuto ? "auto" : "links";
+                         });
 
 }  // namespace
 }  // namespace forebay

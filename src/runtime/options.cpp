@@ -15,6 +15,7 @@ constexpr std::array kKeys = {
     ConfigKey{"budget", "most memory for data of all sessions together"},
     ConfigKey{"engine", "what reads directly: auto, ring or threads"},
     ConfigKey{"copy_threads", "threads that copy from the page cache; 0: chosen from the cores"},
+    ConfigKey{"bulk", "what carries bytes between nodes: auto or links"},
     ConfigKey{"network", "interface or address by which agents of other nodes reach this one"},
 };
 
@@ -32,6 +33,14 @@ Result<EngineChoice> parse_engine(std::string_view text) {
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "read the setting engine",
                   .cause = "\"" + std::string(text) + "\" is none of auto, ring, threads"});
+}
+
+Result<Bulk> parse_bulk(std::string_view text) {
+  if (text == "auto") return Bulk::kAuto;
+  if (text == "links") return Bulk::kLinks;
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "read the setting bulk",
+                  .cause = "\"" + std::string(text) + "\" is neither auto nor links"});
 }
 
 }  // namespace
@@ -52,6 +61,9 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   if (!engine) return tl::unexpected<Error>(engine.error());
   const auto network = config->text("network", "");
   if (!network) return tl::unexpected<Error>(network.error());
+  const auto bulk = config->text("bulk", "auto").and_then(parse_bulk);
+  if (!bulk) return tl::unexpected<Error>(bulk.error());
+  options.bulk = *bulk;
   options.network = *network;
   options.budget_bytes = *budget;
   options.copy_threads = static_cast<unsigned>(*copy_threads);

@@ -121,7 +121,8 @@ void RuntimeCore::join_node() {
   const comm::Nodes& nodes = ranks.nodes();
   const comm::Node here = nodes.node_of(ranks.rank());
   const auto ranks_here = static_cast<std::uint32_t>(nodes.ranks_of(here).size());
-  comm::Links links = link_nodes();
+  read::NodeLinks::Setup links{.links = link_nodes(), .nodes = {}};
+  links.bulk = bulk_communicator();
   Result<std::string> name;
   if (nodes.leader_of(here) == ranks.rank()) name = start_node_agent(ranks_here, std::move(links));
   auto client = connect_to_node(name.value_or(std::string()));
@@ -156,7 +157,19 @@ comm::Links RuntimeCore::link_nodes() {
   return std::move(*links);
 }
 
-Result<std::string> RuntimeCore::start_node_agent(std::uint32_t clients, comm::Links links) {
+/// Collective. Null where MPI may not be called by the agents' threads.
+std::shared_ptr<comm::Communicator> RuntimeCore::bulk_communicator() const {
+  comm::Communicator& ranks = **ranks_;
+  if (linked_nodes_ == 1 || options_.bulk == Bulk::kLinks) return nullptr;
+  const bool may = ranks.thread_support() == comm::ThreadSupport::kMultiple;
+  const auto all_may = ranks.all_reduce(comm::Reduction::kMin, may ? 1 : 0);
+  if (!all_may || *all_may == 0) return nullptr;
+  auto duplicate = ranks.duplicate();
+  return duplicate ? *duplicate : nullptr;
+}
+
+Result<std::string> RuntimeCore::start_node_agent(std::uint32_t clients,
+                                                  read::NodeLinks::Setup links) {
   clients_at_node_ = clients;
   auto chores = chores_of_node(clients, std::move(links));
   if (!chores) return tl::unexpected<Error>(chores.error());
@@ -168,17 +181,15 @@ Result<std::string> RuntimeCore::start_node_agent(std::uint32_t clients, comm::L
 }
 
 Result<std::shared_ptr<read::Chores>> RuntimeCore::chores_of_node(std::uint32_t clients,
-                                                                  comm::Links links) {
+                                                                  read::NodeLinks::Setup links) {
   auto agent = read::NodeAgent::start(
       clients, [this](read::NodeAgent::Order order) { return open_host(std::move(order)); });
   if (!agent) return tl::unexpected<Error>(agent.error());
   node_agent_ = *agent;
-  if (links.empty()) return std::shared_ptr<read::Chores>(*agent);
-  std::vector<std::uint32_t> nodes;
-  nodes.reserve(links.size());
-  for (const auto& link : links)
-    nodes.push_back((*ranks_)->nodes().node_of(link->peer()).number);
-  auto started = read::NodeLinks::start(std::move(links), std::move(nodes));
+  if (links.links.empty()) return std::shared_ptr<read::Chores>(*agent);
+  for (const auto& link : links.links)
+    links.nodes.push_back((*ranks_)->nodes().node_of(link->peer()).number);
+  auto started = read::NodeLinks::start(std::move(links));
   if (!started) return tl::unexpected<Error>(started.error());
   node_links_ = *started;
   (*started)->set_sessions(

@@ -59,9 +59,11 @@ class RuntimeCore {
   Result<std::shared_ptr<read::Agent>> engine_agent(std::shared_ptr<read::Chores> chores = nullptr);
   std::uint64_t name_together() const;
   void join_node();
-  Result<std::string> start_node_agent(std::uint32_t clients, comm::Links links);
   comm::Links link_nodes();
-  Result<std::shared_ptr<read::Chores>> chores_of_node(std::uint32_t clients, comm::Links links);
+  std::shared_ptr<comm::Communicator> bulk_communicator() const;
+  Result<std::string> start_node_agent(std::uint32_t clients, read::NodeLinks::Setup links);
+  Result<std::shared_ptr<read::Chores>> chores_of_node(std::uint32_t clients,
+                                                       read::NodeLinks::Setup links);
   Result<std::shared_ptr<read::NodeClient>> connect_to_node(const std::string& own_name);
   Result<std::shared_ptr<read::SessionHost>> open_host(read::NodeAgent::Order order);
   Result<Way> way_of(const read::NodeAgent::Order& order) const;
