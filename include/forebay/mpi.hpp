@@ -14,6 +14,12 @@ namespace forebay {
 /// What fails is told by the first call on a Runtime that is made of them.
 Ranks ranks_of(MPI_Comm communicator);
 
+/// The communicator inside `ranks`; MPI_COMM_NULL if these are no ranks of MPI, or there are none.
+/// For those of Runtime::compute(): Forebay sends nothing in it, so it is the application's to use,
+/// also for collective calls, as long as a copy of these Ranks lives. Not to be freed. Errors are
+/// handled in it as in the communicator that the Runtime was made of.
+MPI_Comm communicator_of(const Ranks& ranks);
+
 template <>
 struct RanksOf<MPI_Comm> {
   static Ranks make(MPI_Comm communicator) { return ranks_of(communicator); }

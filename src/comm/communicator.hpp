@@ -96,6 +96,10 @@ class Communicator {
   /// Collective. The same ranks with a message space of their own. Outlives this one if need be.
   virtual Result<std::shared_ptr<Communicator>> duplicate() = 0;
 
+  /// Collective. As duplicate(), for messages of the application: where it gave us a communicator
+  /// of its own, errors are handled in the new one as they are in that.
+  virtual Result<std::shared_ptr<Communicator>> duplicate_for_application() { return duplicate(); }
+
   /// Collective. The ranks that gave the same colour, ordered by key.
   virtual Result<std::shared_ptr<Communicator>> split(SplitBy by) = 0;
 

@@ -67,6 +67,35 @@ TEST(FromMpi, a_message_of_the_application_is_not_ours) {
   EXPECT_EQ(got_theirs, 't');
 }
 
+int errors_seen = 0;
+
+void count_error(MPI_Comm* where, int* code, ...) {
+  EXPECT_NE(*where, MPI_COMM_NULL);
+  EXPECT_NE(*code, MPI_SUCCESS);
+  ++errors_seen;
+}
+
+// What returns codes by default goes unnoticed in a program that counts on being ended.
+TEST(FromMpi, errors_are_handled_as_the_application_does_where_it_gets_a_communicator) {
+  MPI_Comm theirs = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &theirs);
+  MPI_Errhandler counting = MPI_ERRHANDLER_NULL;
+  MPI_Comm_create_errhandler(count_error, &counting);
+  MPI_Comm_set_errhandler(theirs, counting);
+  MPI_Errhandler_free(&counting);
+  const Ranks ours = must(from_mpi(theirs), "from_mpi");
+  const Ranks half = must(ours->split({.color = ours->rank().number % 2}), "split");
+  MPI_Comm_free(&theirs);
+
+  const Ranks lent = must(half->duplicate_for_application(), "duplicate_for_application");
+  EXPECT_EQ(lent->size(), half->size());
+  errors_seen = 0;
+  MPI_Comm_call_errhandler(handle_of(*lent), MPI_ERR_OTHER);
+  EXPECT_EQ(errors_seen, 1);
+  MPI_Comm_call_errhandler(handle_of(*half), MPI_ERR_OTHER);
+  EXPECT_EQ(errors_seen, 1);
+}
+
 TEST(FromMpi, refuses_what_is_no_communicator) {
   const auto ranks = from_mpi(MPI_COMM_NULL);
   ASSERT_FALSE(ranks);

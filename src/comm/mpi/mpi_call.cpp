@@ -109,6 +109,12 @@ Result<MpiTurn> MpiTurn::take(ThreadSupport support, const ErrorDetails& what) {
   return failure(std::move(details));
 }
 
+MpiErrorHandler::~MpiErrorHandler() {
+  MPI_Errhandler to_free = handle;
+  static_cast<void>(mpi_call(support, {.operation = "free an error handler"},
+                             [&to_free] { return MPI_Errhandler_free(&to_free); }));
+}
+
 MpiGroup::~MpiGroup() {
   MPI_Comm to_free = handle;
   // Nobody is left to be told.

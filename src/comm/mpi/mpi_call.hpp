@@ -5,7 +5,10 @@
 
 #include <forebay/error.hpp>
 
+#include <cstdint>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include <mpi.h>
 
@@ -40,10 +43,29 @@ Status mpi_call(ThreadSupport support, const ErrorDetails& what, Call call) {
   return tl::unexpected<Error>(mpi_error(what, code));
 }
 
+/// An error handler of MPI that is ours to free.
+struct MpiErrorHandler {
+  MpiErrorHandler(MPI_Errhandler owned, ThreadSupport threads) noexcept
+      : handle(owned), support(threads) {}
+  MpiErrorHandler(const MpiErrorHandler&) = delete;
+  MpiErrorHandler& operator=(const MpiErrorHandler&) = delete;
+  /// As ~MpiGroup().
+  ~MpiErrorHandler();
+
+  const MPI_Errhandler handle;
+  const ThreadSupport support;
+};
+
+/// How communicators of one origin are used.
+struct MpiHabits {
+  ThreadSupport support = ThreadSupport::kSingle;
+  std::uint64_t piece_bytes = 0;
+  std::shared_ptr<const MpiErrorHandler> application_errors = nullptr;  ///< the application's own
+};
+
 /// A communicator of MPI that is ours to free, and how it may be used.
-struct MpiGroup {
-  MpiGroup(MPI_Comm owned, ThreadSupport threads, std::uint64_t piece) noexcept
-      : handle(owned), support(threads), piece_bytes(piece) {}
+struct MpiGroup : MpiHabits {
+  MpiGroup(MPI_Comm owned, MpiHabits how) noexcept : MpiHabits(std::move(how)), handle(owned) {}
   MpiGroup(const MpiGroup&) = delete;
   MpiGroup& operator=(const MpiGroup&) = delete;
   /// Frees it, unless MPI is finalized already or this thread may not.
@@ -55,8 +77,6 @@ struct MpiGroup {
   }
 
   const MPI_Comm handle;
-  const ThreadSupport support;
-  const std::uint64_t piece_bytes;
 };
 
 }  // namespace forebay::comm

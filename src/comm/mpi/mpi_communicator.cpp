@@ -81,6 +81,7 @@ class MpiCommunicator final : public Communicator {
   Result<std::vector<Bytes>> all_gather(std::span<const std::byte> bytes) override;
   Result<std::uint64_t> all_reduce(Reduction reduction, std::uint64_t value) override;
   Result<std::shared_ptr<Communicator>> duplicate() override;
+  Result<std::shared_ptr<Communicator>> duplicate_for_application() override;
   Result<std::shared_ptr<Communicator>> split(SplitBy by) override;
   Transfer send(std::span<const std::byte> bytes, Rank to, Tag tag) override;
   Transfer receive(std::span<std::byte> into, Rank from, Tag tag) override;
@@ -98,9 +99,9 @@ class MpiCommunicator final : public Communicator {
 };
 
 /// Takes over `raw`, which was just made by MPI: from here on it is freed, and its errors return.
-Group adopt(MPI_Comm raw, const MpiGroup& like) {
+Group adopt(MPI_Comm raw, const MpiHabits& like) {
   MPI_Comm_set_errhandler(raw, MPI_ERRORS_RETURN);
-  return std::make_shared<const MpiGroup>(raw, like.support, like.piece_bytes);
+  return std::make_shared<const MpiGroup>(raw, like);
 }
 
 /// Collective: a Communicator of `group`, once all have said which node they are on.
@@ -231,6 +232,16 @@ Result<std::shared_ptr<Communicator>> MpiCommunicator::duplicate() {
   return make_communicator(adopt(raw, *group_), place_.node_key);
 }
 
+Result<std::shared_ptr<Communicator>> MpiCommunicator::duplicate_for_application() {
+  auto made = duplicate();
+  if (!made) return made;
+  const Status set = group_->call({.operation = "set an error handler"}, [&] {
+    return MPI_Comm_set_errhandler(handle_of(**made), group_->application_errors->handle);
+  });
+  if (!set) return tl::unexpected<Error>(set.error());
+  return made;
+}
+
 Result<std::shared_ptr<Communicator>> MpiCommunicator::split(SplitBy by) {
   const ErrorDetails what{.operation = "split a communicator"};
   if (std::max(by.color, by.key) > INT32_MAX) {
@@ -308,18 +319,21 @@ Result<std::shared_ptr<Communicator>> from_mpi(MPI_Comm application, MpiOptions 
   const ThreadSupport support = mpi_thread_support();
   const ErrorDetails what{.operation = "duplicate the communicator of the application"};
   MPI_Comm raw = MPI_COMM_NULL;
+  MPI_Errhandler errors = MPI_ERRHANDLER_NULL;
   Status applicable;
   const Status made = mpi_call(support, what, [&] {
     applicable = check_application(application);
     if (!applicable) return MPI_SUCCESS;
     // Without the application's hints: it may have promised MPI what we do not keep.
-    return MPI_Comm_dup_with_info(application, MPI_INFO_NULL, &raw);
+    const int code = MPI_Comm_dup_with_info(application, MPI_INFO_NULL, &raw);
+    return code == MPI_SUCCESS ? MPI_Comm_get_errhandler(application, &errors) : code;
   });
   if (!made) return tl::unexpected<Error>(made.error());
   if (!applicable) return tl::unexpected<Error>(applicable.error());
 
-  MPI_Comm_set_errhandler(raw, MPI_ERRORS_RETURN);
-  auto group = std::make_shared<const MpiGroup>(raw, support, options.piece_bytes);
+  MpiHabits habits{.support = support, .piece_bytes = options.piece_bytes};
+  habits.application_errors = std::make_shared<const MpiErrorHandler>(errors, support);
+  Group group = adopt(raw, habits);
   if (options.node) return make_communicator(std::move(group), *options.node);
   const Result<std::uint64_t> node = find_node(*group);
   if (!node) return tl::unexpected<Error>(node.error());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bridge from a program's own communicator to a Runtime.
+// The bridge from a program's own communicator to a Runtime, and back.
 #include <forebay/mpi.hpp>
 
 #include "comm/mpi/mpi_communicator.hpp"
@@ -9,6 +9,10 @@ namespace forebay {
 Ranks ranks_of(MPI_Comm communicator) {
   auto made = comm::from_mpi(communicator);
   return made ? Ranks(std::move(*made)) : Ranks(made.error());
+}
+
+MPI_Comm communicator_of(const Ranks& ranks) {
+  return ranks.communicator() ? comm::handle_of(**ranks.communicator()) : MPI_COMM_NULL;
 }
 
 }  // namespace forebay
