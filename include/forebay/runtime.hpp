@@ -36,6 +36,18 @@ enum class Bulk : std::uint8_t {
   kLinks,  ///< the connections between agents (TCP)
 };
 
+/// Where the agent of a node lives. Decided once, when a Runtime is made.
+enum class Placement : std::uint8_t {
+  kInRank,     ///< a service thread in one of the ranks that compute
+  kDedicated,  ///< the last rank of each node does nothing else; as kInRank on a node of one rank
+};
+
+/// What a rank is there for.
+enum class Role : std::uint8_t {
+  kCompute,  ///< the application's work; it opens files
+  kAgent,    ///< reading for the others of its node: it calls Runtime::serve()
+};
+
 struct RuntimeOptions {
   /// Most memory for data of all sessions together. Sessions start small and grow within it.
   std::uint64_t budget_bytes = 64ULL << 20U;
@@ -46,6 +58,9 @@ struct RuntimeOptions {
   /// empty: all that the host has are tried. Of use where ranks are on several nodes.
   std::string network = {};
   Bulk bulk = Bulk::kAuto;
+  /// Whether ranks are given to I/O. The same on all ranks. docs/guides/agents.md says when that is
+  /// better, and what it asks of a program.
+  Placement placement = Placement::kInRank;
   /// Where coroutines resume by default; null: the Runtime's own EventLoop. Must outlive the
   /// Runtime.
   Executor* executor = nullptr;
@@ -54,10 +69,11 @@ struct RuntimeOptions {
   LogSink* log = nullptr;
 };
 
-/// Options from FOREBAY_BUDGET ("64MiB"), FOREBAY_ENGINE (auto, ring, threads) and
-/// FOREBAY_COPY_THREADS, or from the TOML file that FOREBAY_CONFIG names (budget, engine,
-/// copy_threads); what is not set keeps its default. Fails with kInvalidArgument naming variable or
-/// key, also for a FOREBAY_... variable that nobody knows.
+/// Options from FOREBAY_BUDGET ("64MiB"), FOREBAY_ENGINE (auto, ring, threads),
+/// FOREBAY_COPY_THREADS and FOREBAY_PLACEMENT (in-rank, dedicated), or from the TOML file that
+/// FOREBAY_CONFIG names (budget, engine, copy_threads, placement); what is not set keeps its
+/// default. Fails with kInvalidArgument naming variable or key, also for a FOREBAY_... variable
+/// that nobody knows.
 Result<RuntimeOptions> options_from(const Environment& environment);
 
 /// The same from the environment of this process.
@@ -113,18 +129,36 @@ class Runtime {
   Runtime& operator=(const Runtime&) = delete;
 
   /// Opens an existing file for reading; nothing is ever created. Fails with kNotFound,
-  /// kPermission, ... Collective: if one rank cannot open it, or sees another size, all get the
-  /// same Error, which names the first such rank.
+  /// kPermission, ... Collective, by the ranks that compute: if one of them cannot open it, or sees
+  /// another size, all get the same Error, which names the first such rank. On others:
+  /// kInvalidArgument, at once.
   Result<File> open(const std::string& path);
 
   /// The session that a handle stands for, on this rank; it may have come from another one. Fails
   /// with kNotFound if this rank has not opened it yet, kClosed if it has ended here,
-  /// kInvalidArgument for a handle of another Runtime.
+  /// kInvalidArgument for a handle of another Runtime, and on a rank that does not compute.
   Result<Session> session(const SessionHandle& handle) const;
 
-  /// Which of the ranks this process is, from 0, and how many there are.
+  /// Which of the ranks of its role this process is, from 0, in the order of all ranks, and how
+  /// many there are: where none is given to I/O, all. Error::rank() counts in the same way.
   std::uint32_t rank() const noexcept;
   std::uint32_t rank_count() const noexcept;
+
+  /// What this rank is there for; kCompute on all unless RuntimeOptions::placement says otherwise.
+  Role role() const noexcept;
+
+  /// The ranks that compute, in a message space of their own that is the program's to use:
+  /// communicator_of() in <forebay/mpi.hpp> gives its communicator. Not collective. Copies keep it
+  /// alive, also beyond the Runtime; with MPI all must be gone before MPI_Finalize. On a rank that
+  /// does not compute it holds an Error instead.
+  Ranks compute() const;
+
+  /// Reads for the ranks of this node, until all of them that compute have ended their Runtime.
+  /// Blocks and costs no processor time: the thread sleeps, the agent works on one of its own. To
+  /// be called on a rank whose role() is kAgent, once it has nothing else to do; on others it gives
+  /// kInvalidArgument at once. A Runtime that ends without it, or before it returns, leaves the
+  /// others reading for themselves.
+  Status serve();
 
   /// The Runtime's own executor: coroutines that await a Future resume inside its poll() and wait()
   /// unless the options named another one.

@@ -388,6 +388,7 @@ void NodeAgent::bury(std::uint32_t row) {
     host.forget(*client);
     host.drop_pins_of(row);
   });
+  if (++left_ == clients_max_ && all_left_) all_left_();
 }
 
 void NodeAgent::end_unused() {

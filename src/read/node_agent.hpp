@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "read/chores.hpp"
@@ -37,6 +38,10 @@ class NodeAgent final : public Chores {
   ~NodeAgent() override;
   NodeAgent(const NodeAgent&) = delete;
   NodeAgent& operator=(const NodeAgent&) = delete;
+
+  /// `tell` is called, once, by attend(), when as many clients as there may be have come and gone.
+  /// To be said before the first attend().
+  void tell_when_all_left(std::function<void()> tell) { all_left_ = std::move(tell); }
 
   /// What NodeClient::connect() takes, in any process of this node and user.
   const std::string& name() const noexcept { return listener_.name(); }
@@ -79,6 +84,8 @@ class NodeAgent final : public Chores {
 
   const std::uint32_t clients_max_;
   const OpenHost open_host_;
+  std::function<void()> all_left_;
+  std::uint32_t left_ = 0;  // clients that have ended
   shm::Listener listener_;
   shm::Descriptor events_;
   std::unordered_map<std::uint32_t, std::unique_ptr<ClientLine>> clients_;  // by row

@@ -194,8 +194,10 @@ Result<ReadPlan> plan_read(const ReadFacts& facts, const ReadPlan& wanted) {
   plan.agents = choose_agents(facts, wanted);
   if (auto chosen = choose_nodes(plan, facts); !chosen)
     return tl::unexpected<Error>(chosen.error());
-  if (plan.agents == Agents::kPerNode && facts.ranks_at_node > 1)
-    plan.reason += "; one agent for " + std::to_string(facts.ranks_at_node) + " ranks";
+  if (plan.agents == Agents::kPerNode && facts.ranks_at_node > 1) {
+    plan.reason +=
+        "; one agent for the " + std::to_string(facts.ranks_at_node) + " ranks of this node";
+  }
   return plan;
 }
 

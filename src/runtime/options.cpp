@@ -17,6 +17,7 @@ constexpr std::array kKeys = {
     ConfigKey{"copy_threads", "threads that copy from the page cache; 0: chosen from the cores"},
     ConfigKey{"bulk", "what carries bytes between nodes: auto or links"},
     ConfigKey{"network", "interface or address by which agents of other nodes reach this one"},
+    ConfigKey{"placement", "where agents live: in-rank or dedicated"},
 };
 
 // Variables of the command line and of the tests, which are no settings of a Runtime.
@@ -43,6 +44,14 @@ Result<Bulk> parse_bulk(std::string_view text) {
                   .cause = "\"" + std::string(text) + "\" is neither auto nor links"});
 }
 
+Result<Placement> parse_placement(std::string_view text) {
+  if (text == "in-rank") return Placement::kInRank;
+  if (text == "dedicated") return Placement::kDedicated;
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "read the setting placement",
+                  .cause = "\"" + std::string(text) + "\" is none of in-rank, dedicated"});
+}
+
 }  // namespace
 
 Result<RuntimeOptions> options_from(const Environment& environment) {
@@ -65,9 +74,12 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   if (!bulk) return tl::unexpected<Error>(bulk.error());
   options.bulk = *bulk;
   options.network = *network;
+  const auto placement = config->text("placement", "in-rank").and_then(parse_placement);
+  if (!placement) return tl::unexpected<Error>(placement.error());
   options.budget_bytes = *budget;
   options.copy_threads = static_cast<unsigned>(*copy_threads);
   options.engine = *engine;
+  options.placement = *placement;
   return options;
 }
 

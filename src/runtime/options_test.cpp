@@ -16,18 +16,21 @@ TEST(RuntimeOptions, an_empty_environment_keeps_the_defaults) {
   EXPECT_EQ(options->budget_bytes, 64_MiB);
   EXPECT_EQ(options->engine, EngineChoice::kAuto);
   EXPECT_EQ(options->copy_threads, 0U);
+  EXPECT_EQ(options->placement, Placement::kInRank);
 }
 
 TEST(RuntimeOptions, variables_set_what_they_name) {
   const auto options = options_from({{"FOREBAY_BUDGET", "16MiB"},
                                      {"FOREBAY_ENGINE", "threads"},
                                      {"FOREBAY_COPY_THREADS", "3"},
+                                     {"FOREBAY_PLACEMENT", "dedicated"},
                                      {"FOREBAY_SAMPLES", "somewhere"},
                                      {"PATH", "elsewhere"}});
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->budget_bytes, 16_MiB);
   EXPECT_EQ(options->engine, EngineChoice::kThreads);
   EXPECT_EQ(options->copy_threads, 3U);
+  EXPECT_EQ(options->placement, Placement::kDedicated);
 }
 
 TEST(RuntimeOptions, nonsense_is_refused_by_name) {
@@ -35,6 +38,7 @@ TEST(RuntimeOptions, nonsense_is_refused_by_name) {
                                                {"FOREBAY_BUDGET", "much"},
                                                {"FOREBAY_ENGINE", "steam"},
                                                {"FOREBAY_COPY_THREADS", "-1"},
+                                               {"FOREBAY_PLACEMENT", "elsewhere"},
                                                {"FOREBAY_BUGDET", "1MiB"}}) {
     const auto options = options_from({{name, value}});
     ASSERT_FALSE(options) << name << "=" << value;

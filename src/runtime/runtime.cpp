@@ -161,6 +161,8 @@ Runtime::Runtime(const Ranks& ranks, RuntimeOptions options)
 Runtime::~Runtime() { core_->stop(); }
 
 Result<File> Runtime::open(const std::string& path) {
+  if (const Status may = core_->check_role("open"); !may)
+    return tl::unexpected<Error>(located(may.error(), path));
   auto opened = std::make_shared<File::Opened>();
   opened->path = path;
   const Result<std::uint64_t> size = [&]() -> Result<std::uint64_t> {
@@ -176,6 +178,8 @@ Result<File> Runtime::open(const std::string& path) {
 }
 
 Result<Session> Runtime::session(const SessionHandle& handle) const {
+  if (const Status may = core_->check_role("find a session"); !may)
+    return tl::unexpected<Error>(may.error());
   return core_->registry().find(handle);
 }
 
@@ -186,6 +190,12 @@ std::uint32_t Runtime::rank() const noexcept {
 std::uint32_t Runtime::rank_count() const noexcept {
   return core_->ranks() ? (*core_->ranks())->size() : 1;
 }
+
+Role Runtime::role() const noexcept { return core_->role(); }
+
+Ranks Runtime::compute() const { return core_->compute(); }
+
+Status Runtime::serve() { return core_->serve(); }
 
 EventLoop& Runtime::loop() noexcept { return core_->loop(); }
 

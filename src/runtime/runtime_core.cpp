@@ -47,12 +47,17 @@ unsigned copy_threads(const RuntimeOptions& options) {
 
 RuntimeCore::RuntimeCore(const RuntimeOptions& options, const Ranks& ranks)
     : options_(options),
-      ranks_(ranks.communicator()),
+      division_(divide(ranks, options.placement)),
+      ranks_(division_.map([](const Division& division) { return division.ours; })),
       windows_(std::make_shared<read::WindowPool>(options.budget_bytes)),
       registry_(name_together()) {
   // A thread that waits for data to be copied from the page cache may as well copy some.
   loop_.set_idle_work(
       [this] { return helps_when_idle_.load(std::memory_order_acquire) && buffered_->help(); });
+  const bool has_its_way = options.placement == Placement::kInRank || !division_ ||
+                           division_->here.role_of_agent == Role::kAgent;
+  if (!has_its_way)
+    log(LogLevel::kWarning, "no rank is given to I/O here: this node has one rank only");
   join_node();
 }
 
@@ -108,28 +113,27 @@ std::uint64_t RuntimeCore::name_together() const {
   std::random_device random;
   std::uint64_t name = std::uint64_t{random()} << 32U | random();
   // Where this fails, so does opening the first file, with the reason.
-  if (ranks_) {
-    static_cast<void>((*ranks_)->broadcast(std::as_writable_bytes(std::span(&name, 1)), {0}));
+  if (division_) {
+    static_cast<void>(division_->all->broadcast(std::as_writable_bytes(std::span(&name, 1)), {0}));
   }
   return name;
 }
 
 /// Ranks that cannot share read for themselves, all of them; the log says why.
 void RuntimeCore::join_node() {
-  if (!ranks_ || (*ranks_)->size() == 1) return;
-  comm::Communicator& ranks = **ranks_;
-  const comm::Nodes& nodes = ranks.nodes();
-  const comm::Node here = nodes.node_of(ranks.rank());
-  const auto ranks_here = static_cast<std::uint32_t>(nodes.ranks_of(here).size());
+  if (!division_ || division_->all->size() == 1) return;
+  comm::Communicator& ranks = *division_->all;
+  const NodePlaces& here = division_->here;
   read::NodeLinks::Setup links{.links = link_nodes(), .nodes = {}};
   links.bulk = bulk_communicator();
   Result<std::string> name;
-  if (nodes.leader_of(here) == ranks.rank()) name = start_node_agent(ranks_here, std::move(links));
+  if (here.agent == ranks.rank()) name = start_node_agent(here.computing, std::move(links));
   auto client = connect_to_node(name.value_or(std::string()));
   const auto joined = ranks.all_reduce(comm::Reduction::kMin, name && client ? 1 : 0);
   if (joined && *joined == 1) {
     node_ = std::move(*client);
-    ranks_at_node_ = ranks_here;
+    ranks_at_node_ = here.sharing();
+    if (role() == Role::kAgent) served_ = clients_left_.get_future().share();
     return;
   }
   linked_nodes_ = 1;
@@ -141,25 +145,24 @@ void RuntimeCore::join_node() {
 
 /// Collective: connects the agents of all nodes. Without that, each node reads for itself.
 comm::Links RuntimeCore::link_nodes() {
-  comm::Communicator& ranks = **ranks_;
-  const comm::Nodes& nodes = ranks.nodes();
-  if (nodes.count() == 1) return {};
-  std::vector<comm::Rank> leaders;
-  for (std::uint32_t node = 0; node < nodes.count(); ++node)
-    leaders.push_back(nodes.leader_of({node}));
-  std::sort(leaders.begin(), leaders.end());
-  auto links = comm::connect_agents(ranks, leaders, {.network = options_.network});
+  const std::vector<NodePlaces>& places = division_->places;
+  if (places.size() == 1) return {};
+  std::vector<comm::Rank> agents;
+  for (const NodePlaces& node : places)
+    agents.push_back(node.agent);
+  std::sort(agents.begin(), agents.end());
+  auto links = comm::connect_agents(*division_->all, agents, {.network = options_.network});
   if (!links) {
     log(LogLevel::kWarning, "each node reads files for itself: " + links.error().message());
     return {};
   }
-  linked_nodes_ = nodes.count();
+  linked_nodes_ = static_cast<std::uint32_t>(places.size());
   return std::move(*links);
 }
 
 /// Collective. Null where MPI may not be called by the agents' threads.
 std::shared_ptr<comm::Communicator> RuntimeCore::bulk_communicator() const {
-  comm::Communicator& ranks = **ranks_;
+  comm::Communicator& ranks = *division_->all;
   if (linked_nodes_ == 1 || options_.bulk == Bulk::kLinks) return nullptr;
   const bool may = ranks.thread_support() == comm::ThreadSupport::kMultiple;
   const auto all_may = ranks.all_reduce(comm::Reduction::kMin, may ? 1 : 0);
@@ -185,10 +188,11 @@ Result<std::shared_ptr<read::Chores>> RuntimeCore::chores_of_node(std::uint32_t 
   auto agent = read::NodeAgent::start(
       clients, [this](read::NodeAgent::Order order) { return open_host(std::move(order)); });
   if (!agent) return tl::unexpected<Error>(agent.error());
+  (*agent)->tell_when_all_left([this] { clients_left_.set_value(); });
   node_agent_ = *agent;
   if (links.links.empty()) return std::shared_ptr<read::Chores>(*agent);
   for (const auto& link : links.links)
-    links.nodes.push_back((*ranks_)->nodes().node_of(link->peer()).number);
+    links.nodes.push_back(division_->all->nodes().node_of(link->peer()).number);
   auto started = read::NodeLinks::start(std::move(links));
   if (!started) return tl::unexpected<Error>(started.error());
   node_links_ = *started;
@@ -204,22 +208,42 @@ Result<std::shared_ptr<read::Chores>> RuntimeCore::chores_of_node(std::uint32_t 
   return std::shared_ptr<read::Chores>(*list);
 }
 
-/// Collective: ranks learn the names of their agents from those who have one.
+/// Collective: ranks learn the names of their agents from those who have one. Null on a rank that
+/// is nothing but an agent.
 Result<std::shared_ptr<read::NodeClient>> RuntimeCore::connect_to_node(
     const std::string& own_name) {
-  comm::Communicator& ranks = **ranks_;
-  const auto names = ranks.all_gather(std::as_bytes(std::span(own_name)));
+  const auto names = division_->all->all_gather(std::as_bytes(std::span(own_name)));
   if (!names) return tl::unexpected<Error>(names.error());
-  const comm::Nodes& nodes = ranks.nodes();
-  const comm::Rank leader = nodes.leader_of(nodes.node_of(ranks.rank()));
-  const comm::Bytes& bytes = names->at(leader.number);
+  if (role() == Role::kAgent) return nullptr;
+  const comm::Rank agent = division_->here.agent;
+  const comm::Bytes& bytes = names->at(agent.number);
   const std::string name(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (name.empty()) {
     return failure({.kind = ErrorClass::kUnsupported,
                     .operation = "connect to the agent of this node",
-                    .cause = "rank " + std::to_string(leader.number) + " could not start it"});
+                    .cause = "rank " + std::to_string(agent.number) + " could not start it"});
   }
   return read::NodeClient::connect(name, std::chrono::steady_clock::now() + kJoinPatience);
+}
+
+Status RuntimeCore::check_role(const char* operation) const {
+  if (role() == Role::kCompute) return {};
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = operation,
+                  .cause = "this rank only reads for others (Role::kAgent): call Runtime::serve() "
+                           "on it, and open files on the ranks of Runtime::compute()"});
+}
+
+Status RuntimeCore::serve() const {
+  if (!division_) return tl::unexpected<Error>(division_.error());
+  if (role() == Role::kCompute) {
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = "serve",
+                    .cause = "this rank computes (Role::kCompute): only ranks whose "
+                             "Runtime::role() is Role::kAgent serve"});
+  }
+  if (served_.valid()) served_.wait();
+  return {};
 }
 
 /// How the file of a session is read here: as the rank found that asks for it, or as this node
@@ -274,7 +298,7 @@ Result<std::shared_ptr<read::SessionHost>> RuntimeCore::open_host(read::NodeAgen
                          .alignment_bytes = way->file->alignment_bytes(),
                          .available_bytes = windows_->available_bytes(),
                          .total_bytes = windows_->budget_bytes(),
-                         .ranks_at_node = clients_at_node_,
+                         .ranks_at_node = division_->here.sharing(),
                          .linked_nodes = linked_nodes_},
                         wanted);
   if (!plan) return tl::unexpected<Error>(plan.error());

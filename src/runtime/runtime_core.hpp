@@ -8,6 +8,7 @@
 #include <forebay/runtime.hpp>
 
 #include <atomic>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,6 +20,7 @@
 #include "read/node_client.hpp"
 #include "read/node_links.hpp"
 #include "read/window_pool.hpp"
+#include "runtime/division.hpp"
 #include "runtime/session_registry.hpp"
 #include "runtime/way.hpp"
 
@@ -39,13 +41,21 @@ class RuntimeCore {
   /// While it is held nobody else opens a session: what a plan counts on is there when it is taken.
   std::unique_lock<std::mutex> take_turn() { return std::unique_lock(opening_); }
 
+  /// The ranks of this one's role.
   const Result<std::shared_ptr<comm::Communicator>>& ranks() const noexcept { return ranks_; }
+  Role role() const noexcept { return division_ ? division_->role : Role::kCompute; }
+  Ranks compute() const { return division_ ? division_->application : Ranks(division_.error()); }
+  /// Success where this rank may open files.
+  Status check_role(const char* operation) const;
+  /// As Runtime::serve().
+  Status serve() const;
+
   SessionRegistry& registry() noexcept { return registry_; }
   /// The line to the agent of this node; null where this rank reads for itself.
   const std::shared_ptr<read::NodeClient>& node() const noexcept { return node_; }
   /// Nodes whose agents can read for each other; 1 if there are no others.
   std::uint32_t linked_nodes() const noexcept { return linked_nodes_; }
-  /// Ranks that the node's agent serves, this one included.
+  /// Ranks that share the node's agent, its own included.
   std::uint32_t ranks_at_node() const noexcept { return ranks_at_node_; }
 
   /// Who wonders why a file is read as it is finds the answer in the log.
@@ -74,6 +84,7 @@ class RuntimeCore {
 
   const RuntimeOptions options_;
   EventLoop loop_;
+  const Result<Division> division_;
   const Result<std::shared_ptr<comm::Communicator>> ranks_;
   const std::shared_ptr<read::WindowPool> windows_;
   SessionRegistry registry_;
@@ -84,6 +95,8 @@ class RuntimeCore {
   std::weak_ptr<read::NodeAgent> node_agent_;
   std::weak_ptr<read::NodeLinks> node_links_;
   std::shared_ptr<read::NodeClient> node_;
+  std::promise<void> clients_left_;  // of the agent in this rank
+  std::shared_future<void> served_;  // valid where this rank has something to serve
   std::mutex opening_;
   std::mutex mutex_;
   std::shared_ptr<read::Agent> direct_;
