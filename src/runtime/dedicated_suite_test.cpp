@@ -223,6 +223,31 @@ TEST_P(DedicatedSuite, serving_ends_when_the_last_has_left_and_not_before) {
   });
 }
 
+TEST_P(DedicatedSuite, an_agent_that_leaves_early_leaves_others_reading_for_themselves) {
+  on_all_ranks([](const std::shared_ptr<comm::Communicator>& communicator) {
+    Camp camp(communicator);
+    std::optional<Runtime> runtime(std::in_place, Ranks(communicator),
+                                   RuntimeOptions{.placement = Placement::kDedicated});
+    if (runtime->role() == Role::kAgent) {
+      camp.meet();  // sessions are open
+      runtime.reset();
+      camp.meet();
+      return;
+    }
+    const auto file = runtime->open(camp.path());
+    ASSERT_TRUE(file);
+    const auto before = file->read_session({}, through_the_agent());
+    ASSERT_TRUE(before) << before.error().message();
+    EXPECT_TRUE(reads_words(*before, {0, 1000}));
+    camp.meet();
+    camp.meet();  // agents are gone
+    EXPECT_TRUE(reads_words(*before, {0, Camp::kFileBytes}));
+    const auto after = file->read_session({}, through_the_agent());
+    ASSERT_TRUE(after) << after.error().message();
+    EXPECT_TRUE(reads_words(*after, {0, Camp::kFileBytes}));
+  });
+}
+
 TEST_P(DedicatedSuite, an_error_names_the_rank_among_those_who_compute) {
   on_each_camp([](Camp& camp, Runtime& runtime) {
     const std::uint32_t last = runtime.rank_count() - 1;

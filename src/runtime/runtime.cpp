@@ -121,6 +121,19 @@ Result<SharedSession> join_session(RuntimeCore& runtime, Way way, const Request&
       .map([](std::shared_ptr<read::SessionGuest> guest) { return SharedSession(guest); });
 }
 
+/// As the plan says; if the node's agent has ended, this rank reads for itself.
+Result<SharedSession> make_session(RuntimeCore& runtime, const Way& way, const Request& request) {
+  const ReadFacts facts{.extent = request.extent,
+                        .access = way.access,
+                        .ranks_at_node = runtime.ranks_at_node(),
+                        .linked_nodes = runtime.linked_nodes()};
+  if (choose_agents(facts, request.plan) == Agents::kPerRank)
+    return host_session(runtime, way, request);
+  auto joined = join_session(runtime, way, request);
+  const bool is_left_alone = !joined && joined.error().kind() == ErrorClass::kClosed;
+  return is_left_alone ? host_session(runtime, way, request) : joined;
+}
+
 }  // namespace
 
 Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
@@ -140,13 +153,7 @@ Result<Session> File::open_session(ByteRange extent,
                                    const SessionHandle& handle) const {
   auto way = choose_way(opened_->buffered, extent, plan.access);
   if (!way) return tl::unexpected<Error>(way.error());
-  const bool at_node = choose_agents({.extent = extent,
-                                      .access = way->access,
-                                      .ranks_at_node = runtime_->ranks_at_node(),
-                                      .linked_nodes = runtime_->linked_nodes()},
-                                     plan) == Agents::kPerNode;
-  auto core = at_node ? join_session(*runtime_, std::move(*way), {extent, plan, handle})
-                      : host_session(*runtime_, std::move(*way), {extent, plan, handle});
+  auto core = make_session(*runtime_, *way, {extent, plan, handle});
   if (!core) return tl::unexpected<Error>(core.error());
   Session session(*core);
   runtime_->registry().enlist(*core, session);
