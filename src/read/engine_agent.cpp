@@ -46,6 +46,8 @@ Result<std::shared_ptr<Agent>> EngineAgent::start(const storage::BackendOptions&
       started.set_value(tl::unexpected<Error>(backend.error()));
       return;
     }
+    // The engine watches their descriptor, and may hand that to the kernel as late as at its end.
+    const std::shared_ptr<Chores> outlives_engine = raw->chores_;
     storage::Engine engine(std::move(*backend), {.queue_depth = options.queue_depth});
     raw->backend_name_ = engine.backend_name();
     if (raw->chores_) {
