@@ -401,8 +401,14 @@ void NodeLinks::attend() {
 void NodeLinks::end() {
   let_bulk_arrive();
   ended_ = true;
-  for (Peer& peer : peers_)
+  for (Peer& peer : peers_) {
+    // Our own ranks may have them open still. A view that waits on would keep session and links,
+    // and so the other node would never learn that nobody answers.
+    for (auto& [number, session] : peer.served) {
+      if (session) session->close();
+    }
     part(peer);
+  }
   loop_.poll();  // views that came to nothing
 }
 
