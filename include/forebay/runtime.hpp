@@ -70,10 +70,10 @@ struct RuntimeOptions {
 };
 
 /// Options from FOREBAY_BUDGET ("64MiB"), FOREBAY_ENGINE (auto, ring, threads),
-/// FOREBAY_COPY_THREADS and FOREBAY_PLACEMENT (in-rank, dedicated), or from the TOML file that
-/// FOREBAY_CONFIG names (budget, engine, copy_threads, placement); what is not set keeps its
-/// default. Fails with kInvalidArgument naming variable or key, also for a FOREBAY_... variable
-/// that nobody knows.
+/// FOREBAY_COPY_THREADS, FOREBAY_NETWORK, FOREBAY_BULK (auto, links) and FOREBAY_PLACEMENT
+/// (in-rank, dedicated), or from the TOML file that FOREBAY_CONFIG names (budget, engine,
+/// copy_threads, network, bulk, placement); what is not set keeps its default. Fails with
+/// kInvalidArgument naming variable or key, also for a FOREBAY_... variable that nobody knows.
 Result<RuntimeOptions> options_from(const Environment& environment);
 
 /// The same from the environment of this process.

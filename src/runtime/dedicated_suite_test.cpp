@@ -248,6 +248,42 @@ TEST_P(DedicatedSuite, an_agent_that_leaves_early_leaves_others_reading_for_them
   });
 }
 
+/// The agent of node 0 uses storage, and sends the others what their ranks want.
+ReadPlan through_the_first_node() {
+  ReadPlan plan{.splinter_bytes = 16_KiB, .reason = {}};
+  plan.agent_nodes = {0};
+  plan.agent_stripe_bytes = 64_KiB;
+  return plan;
+}
+
+TEST_P(DedicatedSuite, the_agent_of_one_node_reads_for_all_nodes) {
+  on_each_camp([](Camp& camp, Runtime& runtime) {
+    const auto file = runtime.open(camp.path());
+    ASSERT_TRUE(file) << file.error().message();
+    const auto session = file->read_session({}, through_the_first_node());
+    ASSERT_TRUE(session) << session.error().message();
+    EXPECT_TRUE(reads_words(*session, {0, Camp::kFileBytes}));
+    const bool is_first_node = camp.ranks.nodes().node_of(camp.ranks.rank()) == comm::Node{0};
+    EXPECT_EQ(session->report().bytes_from_nodes > 0, !is_first_node);
+    const Ranks compute = runtime.compute();
+    EXPECT_TRUE((*compute.communicator())->barrier());  // node 0 is there until all have read
+  });
+}
+
+TEST_P(DedicatedSuite, a_node_that_has_done_leaves_others_reading_for_themselves) {
+  on_each_camp([](Camp& camp, Runtime& runtime) {
+    const auto file = runtime.open(camp.path());
+    ASSERT_TRUE(file) << file.error().message();
+    const auto session = file->read_session({}, through_the_first_node());
+    ASSERT_TRUE(session) << session.error().message();
+    EXPECT_TRUE(reads_words(*session, {0, 1000}));
+    const Ranks compute = runtime.compute();
+    EXPECT_TRUE((*compute.communicator())->barrier());
+    if (camp.ranks.nodes().node_of(camp.ranks.rank()) == comm::Node{0}) return;
+    EXPECT_TRUE(reads_words(*session, {0, Camp::kFileBytes}));
+  });
+}
+
 TEST_P(DedicatedSuite, an_error_names_the_rank_among_those_who_compute) {
   on_each_camp([](Camp& camp, Runtime& runtime) {
     const std::uint32_t last = runtime.rank_count() - 1;
