@@ -38,7 +38,7 @@ struct Make {
 inline std::string make_name(const testing::TestParamInfo<Make>& info) { return info.param.name; }
 
 class MakeTest : public testing::TestWithParam<Make> {
- protected:
+ public:
   static void on_all_ranks(const RankTest& test) {
     const Status ran = GetParam().run(test);
     EXPECT_TRUE(ran) << (ran ? "" : ran.error().message());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several ranks with one file: the same for threads that play ranks and for those of an MPI job.
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -9,54 +8,14 @@
 #include "comm/communicator.hpp"
 #include "read/testing.hpp"
 #include "runtime/testing.hpp"
-#include "storage/testing.hpp"
 
 namespace forebay {
 namespace {
 
 using read::error_class;
-using read::is_words;
 using read::reads_words;
-using read::result_of;
 
-constexpr std::uint64_t kFileBytes = 1'000'003;
-
-void write_words(const std::string& path, std::uint64_t size_bytes) {
-  auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
-  ASSERT_TRUE(file) << file.error().message();
-  ASSERT_TRUE((*file)->write_at(read::word_bytes({0, size_bytes}), 0));
-}
-
-/// Bytes from one rank to another, as an application would send a task.
-template <class T>
-T passed_on(comm::Communicator& ranks, T value, std::uint32_t from) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  EXPECT_TRUE(ranks.broadcast(std::as_writable_bytes(std::span(&value, 1)), {from}));
-  return value;
-}
-
-/// What each rank has: a Runtime, and a file of words that all of them see.
-struct Site {
-  explicit Site(const std::shared_ptr<comm::Communicator>& communicator)
-      : ranks(*communicator), folder(communicator), runtime(Ranks(communicator)) {
-    if (runtime.rank() == 0) write_words(path(), kFileBytes);
-    EXPECT_TRUE(ranks.barrier());
-  }
-  std::string path() const { return folder / "words"; }
-  std::uint32_t last() const { return runtime.rank_count() - 1; }
-
-  comm::Communicator& ranks;
-  comm::SharedFolder folder;
-  Runtime runtime;
-};
-
-template <class F>
-void on_each_site(F test) {
-  RanksSuite::on_all_ranks([&](const std::shared_ptr<comm::Communicator>& communicator) {
-    Site site(communicator);
-    test(site);
-  });
-}
+constexpr std::uint64_t kFileBytes = Place::kFileBytes;
 
 TEST_P(RanksSuite, each_reads_what_it_wants) {
   on_each_site([](Site& site) {
