@@ -72,8 +72,12 @@ void View::unpin() noexcept {
   core_.reset();
 }
 
+// Whoever remembers the closer weakly keeps what it holds: it lets go of the session itself.
 Session::Session(std::shared_ptr<SessionCore> core)
-    : core_(std::move(core)), closer_(core_.get(), [kept = core_](void*) { kept->close(); }) {}
+    : core_(std::move(core)), closer_(core_.get(), [kept = core_](void*) mutable {
+        kept->close();
+        kept.reset();
+      }) {}
 
 ByteRange Session::extent() const noexcept { return core_->geometry().extent(); }
 

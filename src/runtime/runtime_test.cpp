@@ -351,6 +351,24 @@ TEST_F(RuntimeTest, runtimes_and_sessions_leave_nothing_behind) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
+// What was remembered of a session, to find it by its handle, once kept its file open.
+TEST_F(RuntimeTest, sessions_leave_nothing_behind_while_their_runtime_lives) {
+  Runtime runtime;
+  const auto live_once = [&] {
+    const auto file = runtime.open(path);
+    for (const Access access : {Access::kBuffered, Access::kDirect}) {
+      const auto session = file->read_session({}, {.access = access});
+      EXPECT_TRUE(!session || reads_words(*session, {5, 100'000}));
+    }
+  };
+  live_once();
+  const std::size_t before = open_descriptors();
+  for (int i = 0; i < 50; ++i)
+    live_once();
+  constexpr std::size_t kWindowsKept = 4;
+  EXPECT_TRUE(eventually([&] { return open_descriptors() <= before + kWindowsKept; }));
+}
+
 TEST_F(RuntimeTest, a_runtime_that_is_not_used_ends_at_once) {
   for (int i = 0; i < 100; ++i)
     const Runtime runtime;
