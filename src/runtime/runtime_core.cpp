@@ -79,9 +79,13 @@ void RuntimeCore::tell_of(const std::string& path, const ReadPlan& plan) const {
 void RuntimeCore::stop() {
   registry_.close_all();
   if (node_) node_->stop();
-  const std::lock_guard lock(mutex_);
-  if (direct_) direct_->stop();
-  if (buffered_) buffered_->stop();
+  // Not under the lock: the agent's thread may be opening a session for another rank, and take it.
+  const auto made = [this](const auto& agent) {
+    const std::lock_guard lock(mutex_);
+    return agent;
+  };
+  if (const auto direct = made(direct_)) direct->stop();
+  if (const auto buffered = made(buffered_)) buffered->stop();
 }
 
 Result<std::shared_ptr<read::Agent>> RuntimeCore::copy_agent() {
