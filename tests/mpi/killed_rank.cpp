@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// killed_rank: ranks that read one file through the agent of their node until one of them is
+// killed. Usage, by a launcher: killed_rank FILE. Each rank makes the file
+// FILE.<its process>; killed_rank.py kills one, and looks at what is left.
+#include <forebay/mpi.hpp>
+#include <forebay/runtime.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+#include <unistd.h>
+
+namespace {
+
+/// Nobody waits longer for the end, whatever becomes of the others.
+constexpr std::chrono::seconds kPatience{40};
+constexpr std::uint64_t kPieceBytes = 100'000;
+
+int give_up(const forebay::Error& error) {
+  std::fprintf(stderr, "killed_rank: %s\n", error.message().c_str());
+  return 1;
+}
+
+int read_until_the_end(const forebay::Session& session) {
+  // Held for good: the agent must not wait for it either.
+  auto held = session.view({0, kPieceBytes}).wait();
+  if (!held) return give_up(held.error());
+  std::ofstream(session.path() + "." + std::to_string(::getpid()));  // launchers mix what ranks say
+  std::vector<std::byte> into(kPieceBytes);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < end) {
+    for (std::uint64_t at = 0; at + kPieceBytes <= session.extent().size; at += kPieceBytes) {
+      const auto got = session.read(at, std::span(into)).wait();
+      if (!got) return give_up(got.error());
+    }
+  }
+  std::fprintf(stderr, "killed_rank: nothing happened\n");
+  return 1;
+}
+
+int run(const char* path) {
+  forebay::Runtime runtime(MPI_COMM_WORLD);
+  const auto file = runtime.open(path);
+  if (!file) return give_up(file.error());
+  const auto session = file->read_session(
+      {}, {.splinter_bytes = 4096, .budget_bytes = 64 * 4096, .agents = forebay::Agents::kPerNode});
+  if (!session) return give_up(session.error());
+  MPI_Barrier(MPI_COMM_WORLD);  // so that the agent has a socket, and all are its clients
+  return read_until_the_end(*session);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  const int outcome = argc == 2 ? run(argv[1]) : 2;
+  MPI_Finalize();
+  return outcome;
+}
