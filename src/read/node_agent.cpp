@@ -145,6 +145,7 @@ Result<std::shared_ptr<NodeAgent>> NodeAgent::start(std::uint32_t clients_max, O
   std::shared_ptr<NodeAgent> agent(new NodeAgent(clients_max, std::move(open_host)));
   auto listener = shm::Listener::open();
   if (!listener) return tl::unexpected<Error>(listener.error());
+  agent->name_ = listener->name();
   agent->listener_ = std::move(*listener);
   agent->events_ = shm::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!agent->events_) {
@@ -190,6 +191,13 @@ void NodeAgent::accept_clients() {
     if (channel && !*channel) return;
     // Who is refused learns it by the end of its channel.
     if (channel) static_cast<void>(welcome(std::move(**channel)));
+    // No descriptors left, or no right to accept: it would be so again and again. Who waits is
+    // told so by the end of the listener.
+    const bool cannot_accept = !channel && channel.error().error_number() != 0;
+    if (cannot_accept) {
+      listener_ = {};
+      return;
+    }
   }
 }
 

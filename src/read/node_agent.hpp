@@ -44,7 +44,7 @@ class NodeAgent final : public Chores {
   void tell_when_all_left(std::function<void()> tell) { all_left_ = std::move(tell); }
 
   /// What NodeClient::connect() takes, in any process of this node and user.
-  const std::string& name() const noexcept { return listener_.name(); }
+  const std::string& name() const noexcept { return name_; }
 
   /// For other nodes: opens a session here, or joins it, until leave() says that they are done.
   Result<std::shared_ptr<SessionHost>> join(OpenRequest request);
@@ -86,7 +86,8 @@ class NodeAgent final : public Chores {
   const OpenHost open_host_;
   std::function<void()> all_left_;
   std::uint32_t left_ = 0;  // clients that have ended
-  shm::Listener listener_;
+  std::string name_;
+  shm::Listener listener_;  // none once it fails
   shm::Descriptor events_;
   std::unordered_map<std::uint32_t, std::unique_ptr<ClientLine>> clients_;  // by row
   std::unordered_map<std::uint64_t, std::unique_ptr<Shared>> sessions_;     // by number

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several ranks with one file: the same for threads that play ranks and for those of an MPI job.
+#include <cstdlib>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -142,6 +146,44 @@ TEST_P(RanksSuite, nobody_waits_for_a_rank_that_comes_late_to_a_session) {
     EXPECT_TRUE(reads_words(*session, {0, kFileBytes}));
     if (runtime.rank() == 0) return;
     EXPECT_TRUE(site.ranks.send(word, {0}, {7}).wait());
+  });
+}
+
+class Warnings final : public LogSink {
+ public:
+  void write(LogLevel level, std::string_view line) noexcept override {
+    const std::lock_guard lock(mutex_);
+    if (level == LogLevel::kWarning) lines_.emplace_back(line);
+  }
+  std::vector<std::string> lines() const {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+// Where the system refuses what sharing takes, tests/faults runs this with a variable that says so.
+TEST_P(RanksSuite, ranks_share_a_session_or_a_warning_says_why_they_cannot) {
+  on_all_ranks([](const std::shared_ptr<comm::Communicator>& ranks) {
+    Warnings log;
+    Site site(ranks, {.log = &log});
+    const bool can_share = ranks->size() > 1 && std::getenv("FOREBAY_TEST_UNSHARED") == nullptr;
+    const auto file = site.runtime.open(site.path());
+    for (int i = 0; i < 2; ++i) {
+      const Session session = must_read(file, {.agents = Agents::kPerNode});
+      EXPECT_EQ(*session.plan().agents, can_share ? Agents::kPerNode : Agents::kPerRank);
+      EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
+    }
+    const auto lines = log.lines();
+    if (can_share || ranks->size() == 1) {
+      EXPECT_TRUE(lines.empty()) << lines.front();
+      return;
+    }
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_TRUE(lines.front().starts_with("each rank reads files for itself: ")) << lines.front();
   });
 }
 
