@@ -107,8 +107,12 @@ class Context {
   /// Adds a result; ids are unique.
   void add(ResultRow row);
 
+  /// Says why there is no result of this id here.
+  void leave_out(const std::string& id, std::string why) { left_out_[id] = std::move(why); }
+
   const nlohmann::json& parameters() const noexcept { return parameters_; }
   const std::vector<ResultRow>& rows() const noexcept { return rows_; }
+  const std::map<std::string, std::string>& left_out() const noexcept { return left_out_; }
   /// Ids of `only` that no call of wants() asked about.
   std::vector<std::string> unknown_ids() const;
   const std::set<std::string>& known_ids() const noexcept { return asked_; }
@@ -120,6 +124,7 @@ class Context {
   std::map<std::uint64_t, std::filesystem::path> word_files_;  // by size in bytes
   nlohmann::json parameters_ = nlohmann::json::object();
   std::vector<ResultRow> rows_;
+  std::map<std::string, std::string> left_out_;  // by id: why
 };
 
 /// A body returns an Error when the world failed; what it had added before is still reported.

@@ -92,8 +92,8 @@ int run(const Benchmark& benchmark, const Command& command) {
   MachineBlock machine(folder->path());
   const Status status = run_body(benchmark, context);
   if (status && !context.unknown_ids().empty()) return complain(unknown_text(context));
-  print(to_json(
-      Report{benchmark.name, parameters_of(context, command), machine.finish(), context.rows()}));
+  print(to_json(Report{benchmark.name, parameters_of(context, command), machine.finish(),
+                       context.rows(), context.left_out()}));
   return status ? probe::kExitDone : fail(status.error());
 }
 

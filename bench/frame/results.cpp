@@ -45,11 +45,9 @@ nlohmann::json to_json(const Report& report) {
   auto results = nlohmann::json::array();
   for (const ResultRow& row : report.rows)
     results.push_back(to_json(row));
-  return {{"benchmark", report.benchmark},
-          {"version", FOREBAY_VERSION},
-          {"parameters", report.parameters},
-          {"machine", report.machine},
-          {"results", std::move(results)}};
+  return {{"benchmark", report.benchmark},   {"version", FOREBAY_VERSION},
+          {"parameters", report.parameters}, {"machine", report.machine},
+          {"results", std::move(results)},   {"left_out", nlohmann::json(report.left_out)}};
 }
 
 }  // namespace forebay::bench

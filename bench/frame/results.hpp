@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,9 +53,11 @@ struct Report {
   nlohmann::json parameters = nlohmann::json::object();
   nlohmann::json machine = nlohmann::json::object();
   std::vector<ResultRow> rows;
+  std::map<std::string, std::string> left_out = {};  ///< by id: why it has no row here
 };
 
-/// {"benchmark","version","parameters","machine","results":[...]}; version is Forebay's.
+/// {"benchmark","version","parameters","machine","results":[...],"left_out":{id: why}}; version is
+/// Forebay's.
 nlohmann::json to_json(const Report& report);
 
 }  // namespace forebay::bench

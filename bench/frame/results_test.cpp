@@ -46,12 +46,13 @@ TEST(Results, report_has_exactly_these_keys) {
   Report report{.benchmark = "solo", .rows = {}};
   report.rows.push_back({"a", "1", summarise({1}), std::nullopt, {}});
   const json document = to_json(report);
-  EXPECT_EQ(document.size(), 5U);
+  EXPECT_EQ(document.size(), 6U);
   EXPECT_EQ(document["benchmark"], "solo");
   EXPECT_EQ(document["version"], FOREBAY_VERSION);
   EXPECT_EQ(document["parameters"], json::object());
   EXPECT_EQ(document["machine"], json::object());
   EXPECT_EQ(document["results"][0]["id"], "a");
+  EXPECT_EQ(document["left_out"], json::object());
 }
 
 TEST(Command, options_and_name_come_in_any_order) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/read/computing.hpp"
 
+#include <atomic>
+
 namespace forebay::bench::read {
 
 namespace {
@@ -32,6 +34,15 @@ class Turn : private forebay::Work {
 };
 
 }  // namespace
+
+void compute_for(std::chrono::milliseconds time) {
+  const double seconds = std::chrono::duration<double>(time).count();
+  const Stopwatch watch;
+  // So that the compiler cannot leave out what nobody looks at.
+  static std::atomic<std::uint64_t> state{1};
+  while (watch.seconds() < seconds)
+    state.store(compute_slice(state.load(std::memory_order_relaxed)), std::memory_order_relaxed);
+}
 
 runner::Task Computing::task() {
   const Stopwatch watch;

@@ -15,6 +15,9 @@
 
 namespace forebay::bench::read {
 
+/// The same on this thread alone, without a break.
+void compute_for(std::chrono::milliseconds time);
+
 class Computing {
  public:
   /// Until as many readers have ended, or, without any, for a time.

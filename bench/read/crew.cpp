@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bench/frame/clock.hpp"
+#include "bench/read/network.hpp"
 #include "bench/read/works.hpp"
 
 namespace forebay::bench::read {
@@ -149,19 +150,24 @@ Result<Measured> Crew::take_part(const Job& job) {
   }();
   if (auto agreed = ranks.agree(ready); !agreed) return tl::unexpected<Error>(agreed.error());
   if (auto together = ranks.barrier(); !together) return tl::unexpected<Error>(together.error());
+  const std::uint64_t before_bytes = received_bytes_of_this_host();
   const Stopwatch watch;
   const Status done = work->run();
   if (auto together = ranks.barrier(); !together) return tl::unexpected<Error>(together.error());
   const double seconds = watch.seconds();
+  const std::uint64_t came_bytes = received_bytes_of_this_host() - before_bytes;
   if (auto agreed = ranks.agree(done); !agreed) return tl::unexpected<Error>(agreed.error());
   auto found = collect(job, work->found());
   if (!found) return tl::unexpected<Error>(found.error());
-  return Measured{.seconds = seconds, .found = std::move(*found)};
+  auto came = collect(job, static_cast<double>(came_bytes));
+  if (!came) return tl::unexpected<Error>(came.error());
+  return Measured{
+      .seconds = seconds, .found = std::move(*found), .received_bytes = std::move(*came)};
 }
 
 /// By rank, on the first; nothing elsewhere.
-Result<std::vector<double>> Crew::collect(const Job& job, double found) {
-  const auto gathered = ranks(job.reach).gather(bytes_of(found), {0});
+Result<std::vector<double>> Crew::collect(const Job& job, double mine) {
+  const auto gathered = ranks(job.reach).gather(bytes_of(mine), {0});
   if (!gathered) return tl::unexpected<Error>(gathered.error());
   std::vector<double> by_rank(gathered->size());
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank)

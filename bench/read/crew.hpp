@@ -43,6 +43,11 @@ enum class Work : std::uint32_t {
   kSessionComputing,  ///< as kSession, with the same
   kTipsySession,      ///< each task awaits a view of its particles and decodes them
   kTipsyChanga,       ///< the same particles as ChaNGa reads them (tipsy_works.cpp)
+  kLinkSession,       ///< ranks of other nodes read all through the first one's agent
+  kLinkAsPlanned,     ///< the same, but for the agent everything as Forebay chooses
+  kLinkComputing,     ///< as kLinkSession, while those that read compute (link_works.cpp)
+  kLinkMpiIo,         ///< the same bytes by MPI-IO
+  kLinkSend,          ///< and by messages of MPI
 };
 
 /// MPI-IO's users tune it by hints; these are what they try first.
@@ -94,8 +99,9 @@ class Team {
 
 /// What a job gave.
 struct Measured {
-  double seconds = 0;         ///< from when all ranks may start until all are done
-  std::vector<double> found;  ///< by each rank itself (Performance::found)
+  double seconds = 0;                  ///< from when all ranks may start until all are done
+  std::vector<double> found;           ///< by each rank itself (Performance::found)
+  std::vector<double> received_bytes;  ///< by network on each rank's host meanwhile
 };
 
 /// One rank's side. Not thread-safe.
@@ -136,7 +142,7 @@ class Crew {
   Result<Job> hear();
   void provide_memory(const Job& job);
   Result<Measured> take_part(const Job& job);
-  Result<std::vector<double>> collect(const Job& job, double found);
+  Result<std::vector<double>> collect(const Job& job, double mine);
 
   std::uint32_t size_;
   Team everybody_;

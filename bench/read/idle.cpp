@@ -4,6 +4,7 @@
 // agents. Counted are the threads that Forebay started, by name, with the kernel's workers for
 // them; the sum over the ranks of a node, and of several nodes the worst.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -85,9 +86,12 @@ double worst_node(const std::vector<double>& by_rank, const comm::Nodes& nodes) 
 Result<std::unique_ptr<Performance>> prepare_idling(const WorkSite& site, const File& file) {
   std::vector<Session> sessions;
   // One of each kind, read ahead as far as they go, with something left to do when somebody takes
-  // data.
-  for (const Access access : {Access::kBuffered, Access::kDirect}) {
-    auto session = file.read_session({}, {.access = access, .reason = {}});
+  // data. The last is read by the first node alone, so that agents of others wait for it.
+  const std::array<ReadPlan, 3> plans{ReadPlan{.access = Access::kBuffered, .budget_bytes = 16_MiB},
+                                      ReadPlan{.access = Access::kDirect, .budget_bytes = 16_MiB},
+                                      ReadPlan{.budget_bytes = 16_MiB, .agent_nodes = {0}}};
+  for (const ReadPlan& plan : plans) {
+    auto session = file.read_session({}, plan);
     if (!session) return tl::unexpected<Error>(session.error());
     sessions.push_back(std::move(*session));
   }

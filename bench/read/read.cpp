@@ -188,7 +188,8 @@ FOREBAY_BENCHMARK(read, "many tasks on several ranks read one file, beside MPI-I
   if (auto done = bench_over_naive(context, "read.cold.over_naive", 9, Goal{0.9}, cold); !done)
     return done;
   if (auto done = bench_tipsy(context); !done) return done;
-  return bench_scaling(context);
+  if (auto done = bench_scaling(context); !done) return done;
+  return bench_hosts(context);
 }
 
 }  // namespace forebay::bench::read

@@ -27,5 +27,6 @@ Status bench_memory(Context& context);
 Status bench_tipsy(Context& context);
 Status bench_scaling(Context& context);
 Status bench_idle(Context& context);
+Status bench_hosts(Context& context);
 
 }  // namespace forebay::bench::read

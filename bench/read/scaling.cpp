@@ -31,7 +31,7 @@ Status bench_scaling(Context& context) {
   const std::string id = "read.ranks.scaling";
   if (!context.wants(id)) return {};
   if (the_crew().ranks(Reach::kEverybody).size() == the_crew().ranks().size()) {
-    context.set_parameter(id, "left out: the job has no more ranks than the crew");
+    context.leave_out(id, "the job has no more ranks than the crew");
     return {};
   }
   const auto cut = large_cut(context);

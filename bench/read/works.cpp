@@ -328,6 +328,12 @@ Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site) {
     case Work::kMpiIndependent:
     case Work::kMpiCollective:
       return prepare_collective_file(site);
+    case Work::kLinkSession:
+    case Work::kLinkAsPlanned:
+    case Work::kLinkComputing:
+    case Work::kLinkMpiIo:
+    case Work::kLinkSend:
+      return prepare_over_link(site);
     default:
       return prepare_with_file(site);
   }

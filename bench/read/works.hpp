@@ -51,6 +51,9 @@ Result<std::unique_ptr<Performance>> prepare_tipsy(const WorkSite& site);
 /// The ways of MPI-IO.
 Result<std::unique_ptr<Performance>> prepare_collective_file(const WorkSite& site);
 
+/// Taking a file over the network from the ranks of the first node (link_works.cpp).
+Result<std::unique_ptr<Performance>> prepare_over_link(const WorkSite& site);
+
 /// Tasks of this rank: [first, last).
 struct TaskRange {
   std::uint64_t first = 0;
