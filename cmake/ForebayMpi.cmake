@@ -140,7 +140,7 @@ endfunction()
 #                   [LIMIT_S <seconds>] [ARGUMENTS <words>])
 #
 # For each count, the test <name>.hosts_2x<count> with the labels mpi, hosts and <name>:
-# test_<program> on two hosts with so many ranks each (tests/hosts/two_hosts.py). RATE_MBYTE limits
+# test_<program> on two hosts with so many ranks each (tools/hosts/two_hosts.py). RATE_MBYTE limits
 # what the link between them carries, in 10^6 bytes a second. Alone on the machine, as both are
 # there for what takes time. Skipped, with the reason, where there can be no hosts.
 function(forebay_hosts_run program name)
@@ -164,7 +164,7 @@ function(forebay_hosts_run program name)
     math(EXPR ranks "2 * ${count}")
     add_test(
       NAME ${name}.hosts_2x${count}
-      COMMAND timeout -k 10 ${arg_LIMIT_S} "${PROJECT_SOURCE_DIR}/tests/hosts/two_hosts.py"
+      COMMAND timeout -k 10 ${arg_LIMIT_S} "${PROJECT_SOURCE_DIR}/tools/hosts/two_hosts.py"
               --library "${FOREBAY_MPI_LIBRARY}" --ranks-per-host ${count} ${rate}
               -- ${FOREBAY_MPI_LAUNCHER} : $<TARGET_FILE:test_${program}> --ranks=${ranks}
               "--library=${FOREBAY_MPI_LIBRARY}" ${arg_ARGUMENTS})

@@ -94,7 +94,8 @@ def test_no_file_of_the_package_names_the_source_tree(prefix):
 
 
 def test_installed_programs_find_the_moved_library(prefix):
-    programs = sorted((prefix / "libexec" / "forebay").iterdir())
+    files = sorted((prefix / "libexec" / "forebay").iterdir())
+    programs = [file for file in files if not file.read_bytes().startswith(b"#!")]
     assert programs
     for program in programs:
         assert "not found" not in run("ldd", program)
