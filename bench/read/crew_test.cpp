@@ -91,6 +91,29 @@ TEST_F(CrewTest, idle_agents_are_found_by_their_threads) {
   }));
 }
 
+TEST_F(CrewTest, a_file_of_the_first_node_is_taken_whole_by_ranks_of_others) {
+  for (const std::uint32_t per_node : {1U, 2U}) {
+    EXPECT_TRUE(run({.count = 2 * per_node, .per_node = per_node}, 2 * per_node, [&](Crew& crew) {
+      for (const Work work : {Work::kLinkSession, Work::kLinkAsPlanned, Work::kLinkComputing,
+                              Work::kLinkMpiIo, Work::kLinkSend}) {
+        const auto taken = crew.measure(Job::of(work, cut_));
+        ASSERT_TRUE(taken) << taken.error().message();
+        ASSERT_THAT(taken->received_bytes, testing::SizeIs(2 * per_node));
+        for (std::uint32_t rank = 0; rank < 2 * per_node; ++rank)
+          EXPECT_EQ(taken->found[rank] > 0, rank >= per_node);
+      }
+    }));
+  }
+}
+
+TEST_F(CrewTest, nothing_is_read_over_a_link_by_ranks_of_one_node) {
+  EXPECT_TRUE(run(2, [&](Crew& crew) {
+    const auto refused = crew.measure(Job::of(Work::kLinkSession, cut_));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind(), ErrorClass::kUnsupported);
+  }));
+}
+
 TEST_F(CrewTest, a_snapshot_has_the_same_sums_whoever_reads_it) {
   const tipsy::GenerateOptions options{.path = (folder_->path() / "dark.tipsy").string(),
                                        .layout = {.counts = {.dark = 1U << 15U}}};

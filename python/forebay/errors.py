@@ -31,6 +31,10 @@ class NativeError(ForebayError):
         self.document = document
 
 
+class SkippedError(ForebayError):
+    """What a program needs is not there, and it said so instead of failing."""
+
+
 class Terminated(BaseException):
     """A signal asked this program to end; raised in the main thread by our handlers."""
 

@@ -16,10 +16,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from forebay.errors import EXIT_SIGNAL, ForebayError, NativeError
+from forebay.errors import EXIT_SIGNAL, ForebayError, NativeError, SkippedError
 
 KILL_AFTER_S = 5
 NOISE_LINES_KEPT = 20
+EXIT_SKIPPED = 77  # as test programs have it; its reason is the line that it printed
+SKIPPED = "skipped: "
+HOSTS_SCRIPT = "two_hosts.py"
 PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 
@@ -39,6 +42,14 @@ class Answer:
 
     document: object
     exit_code: int
+
+
+@dataclass(frozen=True)
+class TwoHosts:
+    """Two hosts made of namespaces of this machine, which takes root, and the link between them."""
+
+    ranks_per_host: int
+    link_mbyte_per_second: int
 
 
 OnProgress = Callable[[Progress], None]
@@ -63,13 +74,22 @@ def is_there(name: str) -> bool:
     return True
 
 
-def launcher(ranks: int) -> list[str]:
-    """What starts a native program on several ranks: the launcher of the MPI beside this Python."""
+def launcher(ranks: int | TwoHosts) -> list[str]:
+    """What starts a native program on several ranks, here or on two hosts."""
+    if isinstance(ranks, int):
+        return [*mpi_launcher(), "-n", str(ranks)]
+    settings = ["--library", "MPICH", "--ranks-per-host", str(ranks.ranks_per_host)]
+    settings += ["--rate-mbyte", str(ranks.link_mbyte_per_second)]
+    return [sys.executable, str(find(HOSTS_SCRIPT)), *settings, "--", *mpi_launcher(), ":"]
+
+
+def mpi_launcher() -> list[str]:
+    """The launcher of the MPI beside this Python."""
     path = Path(sys.prefix) / "bin" / "mpiexec"
     if not os.access(path, os.X_OK):
         raise ForebayError(f"no mpiexec in {path.parent}; run make build")
     # A rank that waits gives its core to one that works, early.
-    return [str(path), "-genv", "MPIR_CVAR_POLLS_BEFORE_YIELD", "10", "-n", str(ranks)]
+    return [str(path), "-genv", "MPIR_CVAR_POLLS_BEFORE_YIELD", "10"]
 
 
 def call(
@@ -77,11 +97,12 @@ def call(
     arguments: Iterable[str],
     on_progress: OnProgress | None = None,
     answers: tuple[int, ...] = (0,),
-    ranks: int | None = None,
+    ranks: int | TwoHosts | None = None,
 ) -> Answer:
     """Runs a program to its end. Exit codes in `answers` are answers; others are a NativeError.
 
-    With `ranks` it is started on so many by MPI's launcher.
+    With `ranks` it is started on so many by MPI's launcher, or on hosts, where these can be had:
+    otherwise that is a SkippedError with the reason.
     Blocks. Whatever is raised meanwhile (Ctrl-C, a termination) ends the child before it goes on.
     """
     command = [*(launcher(ranks) if ranks else []), str(find(name)), *arguments]
@@ -183,6 +204,8 @@ def _answer(
     document = _document_of(text)
     if exit_code < 0:
         raise ForebayError(_death(name, -exit_code, stderr), EXIT_SIGNAL - exit_code)
+    if exit_code == EXIT_SKIPPED and text.startswith(SKIPPED):
+        raise SkippedError(text.removeprefix(SKIPPED))
     if exit_code not in answers:
         if stderr.error is not None:
             raise NativeError(stderr.error, document)

@@ -266,6 +266,103 @@ def test_all_and_the_list_have_benchmarks_of_ranks(forebay, benchmark_of_ranks, 
     assert [one["benchmark"].split()[:2] for one in ran.json] == [["a"], ["b"], ["8", "many"]]
 
 
+def document_of(name, results, **more):
+    return DOCUMENT | {"benchmark": name, "results": results} | more
+
+
+ONE_HOST = document_of(
+    "read",
+    [row("read.warm", 0.7), row("read.idle_cpu", 0.0001, goal=0.001, met=True)],
+    left_out={"read.hosts.over_link": "it takes ranks on two hosts", "read.x": "because"},
+)
+ON_TWO_HOSTS = document_of(
+    "read",
+    [row("read.hosts.over_link", 1.02), row("read.idle_cpu", 0.002, goal=0.001, met=False)],
+    parameters={"ranks": 2},
+)
+
+
+@pytest.fixture
+def benchmark_of_hosts(fake, libexec, monkeypatch):
+    """`forebay bench read` where the script for two hosts is this code."""
+
+    def make(script):
+        fake(
+            "forebay-bench-mpi",
+            "answer = [{'name': 'read', 'description': 'R'}] if sys.argv[1] == '--list' else "
+            f"json.loads({json.dumps(ONE_HOST)!r})\nprint(json.dumps(answer))",
+        )
+        fake("forebay-bench", "print('[]')")
+        (libexec / "two_hosts.py").write_text(
+            f"#!/usr/bin/env python3\nimport json, sys\n{script}\n", encoding="utf-8"
+        )
+        (libexec / "two_hosts.py").chmod(0o755)
+        launcher = fake("mpiexec", "os.execv(sys.argv[1], sys.argv[1:])")
+        start = native.launcher
+        monkeypatch.setattr(native, "mpi_launcher", lambda: [str(launcher)])
+        monkeypatch.setattr(
+            native, "launcher", lambda on: [str(launcher)] if isinstance(on, int) else start(on)
+        )
+
+    return make
+
+
+def test_rows_of_two_hosts_join_those_of_one_and_of_both_the_worse_is_shown(
+    forebay, benchmark_of_hosts
+):
+    benchmark_of_hosts(f"print(json.dumps(json.loads({json.dumps(ON_TWO_HOSTS)!r})))")
+    document = forebay("bench", "read", "--json", "-").json
+    rows = {one["id"]: one for one in document["results"]}
+    assert list(rows) == ["read.warm", "read.idle_cpu", "read.hosts.over_link"]
+    idle = rows["read.idle_cpu"]
+    assert (idle["value"], idle["met"]) == (0.002, False)
+    assert {name: peer["value"] for name, peer in idle["peers"].items()} == {
+        "one host": 0.0001,
+        "two hosts": 0.002,
+    }
+    assert document["left_out"] == {"read.x": "because"}
+    assert document["parameters"]["two_hosts"]["ranks"] == 2
+
+
+def test_the_program_is_started_on_two_hosts_for_the_rows_that_are_wanted(
+    forebay, benchmark_of_hosts, tmp_path
+):
+    note = tmp_path / "note"
+    benchmark_of_hosts(
+        f"open({str(note)!r}, 'w').write(' '.join(sys.argv[1:]))\n"
+        f"print(json.dumps(json.loads({json.dumps(ON_TWO_HOSTS)!r})))"
+    )
+    forebay("bench", "read", "--quick", "--only", "read.warm,read.hosts.computing", "--ranks", "4")
+    words = note.read_text()
+    assert "--library MPICH --ranks-per-host 2 --rate-mbyte 100 -- " in words
+    assert "forebay-bench-mpi read --dir . --quick --only read.hosts.computing --progr" in words
+    note.unlink()
+    forebay("bench", "read", "--only", "read.warm")
+    assert not note.exists()
+
+
+def test_without_two_hosts_their_rows_are_left_out_with_the_reason(forebay, benchmark_of_hosts):
+    benchmark_of_hosts(
+        "print('skipped: no two hosts here: network namespaces take root')\nsys.exit(77)"
+    )
+    ran = forebay("bench", "read")
+    assert ran.code == 0
+    reason = "no two hosts here: network namespaces take root"
+    assert f"read.hosts.over_link left out: {reason}" in ran.out
+    assert f"read.hosts.computing left out: {reason}" in ran.out
+    assert f"read.idle_cpu left out: on two hosts: {reason}" in ran.out
+    assert "read.x left out: because" in ran.out
+
+
+def test_a_failure_on_two_hosts_leaves_the_rows_of_one(forebay, benchmark_of_hosts):
+    error = json.dumps(json.dumps({"error": {"class": "io", "message": "read: broken"}}))
+    benchmark_of_hosts(f"print({error}, file=sys.stderr)\nsys.exit(1)")
+    ran = forebay("bench", "read")
+    assert ran.code == 1
+    assert "read.warm" in ran.out
+    assert ran.err.startswith("error: read: broken")
+
+
 def test_without_a_launcher_the_error_says_what_to_do(forebay, benchmark_of_ranks, monkeypatch):
     monkeypatch.setattr(native.sys, "prefix", "/nowhere")
     ran = forebay("bench", "many")

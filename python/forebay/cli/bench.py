@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from forebay import native
+from forebay import native, two_hosts
 from forebay.cli.output import json_option, plot_option, report, say
 from forebay.errors import EXIT_USAGE, ForebayError, NativeError
 
@@ -51,7 +51,7 @@ def command(name, list_only, run_all, **options):
     if options["quick"] and options["full"]:
         raise ForebayError("--quick excludes --full", EXIT_USAGE)
     names = [one["name"] for one in listed()] if run_all else [name]
-    runs = [run(one, native_arguments(options), options["ranks"]) for one in names]
+    runs = [run(one, options) for one in names]
     show_runs(runs, run_all, options)
     for _, error in runs:
         if error is not None:
@@ -112,22 +112,44 @@ def show_list(json_file: str | None) -> None:
     report(benchmarks, json_file, render)
 
 
-def run(name: str, arguments: list[str], ranks: int) -> tuple[dict, NativeError | None]:
+def run(name: str, options: dict) -> tuple[dict, NativeError | None]:
     """Runs one benchmark. A failure after some results gives these and the failure."""
+    arguments = native_arguments(options)
+    if name not in [one["name"] for one in ranks_benchmarks()]:
+        return measure(PROGRAM, [name, *arguments])
+    ranks = options["ranks"]
+    crew = [name, *arguments, "--ranks", str(ranks)]
+    document, error = measure(RANKS_PROGRAM, crew, RANKS_STARTED * ranks)
+    if error is not None or name != two_hosts.BENCHMARK:
+        return document, error
+    return two_hosts.complete(
+        document,
+        options["only"],
+        ranks,
+        lambda ids, hosts: measure_on_hosts(name, options | {"only": ",".join(ids)}, hosts),
+    )
+
+
+def measure(
+    program: str, arguments: list[str], ranks: int | None = None
+) -> tuple[dict, NativeError | None]:
     from forebay.report.terminal import progress
 
-    program, many = PROGRAM, None
-    if name in [one["name"] for one in ranks_benchmarks()]:
-        program, many = RANKS_PROGRAM, RANKS_STARTED * ranks
-        arguments = [*arguments, "--ranks", str(ranks)]
     try:
         with progress() as on_progress:
-            answer = native.call(program, [name, *arguments], on_progress, ranks=many)
-            return answer.document, None
+            return native.call(program, arguments, on_progress, ranks=ranks).document, None
     except NativeError as error:
         if not (isinstance(error.document, dict) and error.document.get("results")):
             raise
         return error.document, error
+
+
+def measure_on_hosts(name: str, options: dict, hosts: native.TwoHosts) -> dict:
+    from forebay.report.terminal import progress
+
+    with progress() as on_progress:
+        arguments = [name, *native_arguments(options)]
+        return native.call(RANKS_PROGRAM, arguments, on_progress, ranks=hosts).document
 
 
 def show(console, documents: list[dict]) -> None:

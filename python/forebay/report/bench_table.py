@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results of a benchmark as a table: value, spread, goal, and peers beside it."""
 
+from rich.markup import escape
+
 from forebay.report import units
 from forebay.report.terminal import table
 
@@ -20,6 +22,8 @@ def print_results(console, document: dict) -> None:
             verdict_text(row),
         )
     console.print(results)
+    for name, why in document.get("left_out", {}).items():
+        console.print(f"[dim]{name} left out: {escape(why)}[/]")
     console.print(f"[dim]{machine_line(document['machine'])}[/]\n")
 
 
