@@ -152,19 +152,17 @@ class ArrivalWatch {
 
 /// How a session is read.
 struct SessionWay {
-  RuntimeOptions options;
   ReadPlan plan;
   bool computes = false;
 };
 
-/// One node's agent reads for both. Large enough for what arrives while nobody takes anything.
+/// One node's agent reads for both. The window has room for what arrives while nobody takes
+/// anything: a slice's 30 million bytes, and then some.
 SessionWay way_of(Work work) {
-  SessionWay way{.options = {}, .plan = {.agent_nodes = {0}}, .computes = false};
+  SessionWay way{.plan = {.agent_nodes = {0}}, .computes = false};
   if (work == Work::kLinkAsPlanned) return way;
-  way.options.budget_bytes = 96_MiB;
-  way.plan.budget_bytes = 96_MiB;
-  way.plan.window_bytes = 64_MiB;
-  way.plan.eager_bytes = 64_MiB;
+  way.plan.window_bytes = 48_MiB;
+  way.plan.eager_bytes = 48_MiB;
   way.computes = work == Work::kLinkComputing;
   return way;
 }
@@ -173,19 +171,15 @@ class SessionOverLink final : public LinkWork {
  public:
   static Result<std::unique_ptr<Performance>> make(const WorkSite& site) {
     SessionWay way = way_of(site.job.work);
-    auto runtime = std::make_unique<Runtime>(site.team.as_ranks(), way.options);
-    auto file = runtime->open(site.job.cut().path.string());
+    auto file = site.team.runtime().open(site.job.cut().path.string());
     if (!file) return tl::unexpected<Error>(file.error());
     return std::unique_ptr<Performance>(
-        new SessionOverLink(site, std::move(way), std::move(runtime), std::move(*file)));
+        new SessionOverLink(site, std::move(way), std::move(*file)));
   }
 
  private:
-  SessionOverLink(const WorkSite& site, SessionWay way, std::unique_ptr<Runtime> runtime, File file)
-      : LinkWork(site),
-        way_(std::move(way)),
-        runtime_(std::move(runtime)),
-        file_(std::move(file)) {}
+  SessionOverLink(const WorkSite& site, SessionWay way, File file)
+      : LinkWork(site), way_(std::move(way)), file_(std::move(file)) {}
 
   Status move() override {
     const Stopwatch watch;
@@ -231,7 +225,6 @@ class SessionOverLink final : public LinkWork {
   }
 
   SessionWay way_;
-  std::unique_ptr<Runtime> runtime_;
   File file_;
   std::optional<Session> session_;
   double slice_end_seconds_ = 0;
