@@ -26,10 +26,13 @@ Schedule::Limits limits_of(const SessionHost::Setup& setup) {
   const std::uint64_t eager = plan.eager_bytes.value_or(0);
   const auto depth = in_splinters(plan.queue_depth * plan.request_bytes, unit);
   const std::uint32_t eager_max = eager == 0 ? 0 : in_splinters(eager, unit);
+  // What is taken makes it more. Whoever computes takes nothing, and a link that stood still
+  // meanwhile has lost that time, where storage makes up for it: so a link begins with all.
+  const std::uint32_t eager_first = setup.remote ? eager_max : std::min(depth, eager_max);
   return {.slots = in_splinters(plan.window_bytes, unit),
           .slots_max = in_splinters(plan.budget_bytes, unit),
           .loads_max = depth,
-          .eager_first = std::min(depth, eager_max),
+          .eager_first = eager_first,
           .eager_max = eager_max,
           .alignment_bytes = load_alignment_of(*setup.file),
           .retirement = plan.retirement,

@@ -4,8 +4,10 @@
 #include <forebay/runtime.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -105,6 +107,24 @@ TEST_P(NodesTest, tasks_of_other_nodes_get_views_of_their_own_window) {
       EXPECT_FALSE(view->is_copy());
       ASSERT_TRUE(is_words(view->bytes(), view->range().offset));
     }
+  });
+}
+
+TEST_P(NodesTest, all_that_may_be_read_ahead_comes_to_a_node_that_takes_nothing_yet) {
+  on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator& ranks) {
+    ReadPlan plan = read_by({0});
+    plan.request_bytes = 16_KiB;
+    plan.queue_depth = 4;
+    plan.eager_bytes = 1_MiB;
+    const auto session = runtime.open(path)->read_session({}, plan);
+    ASSERT_TRUE(session) << session.error().message();
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const bool takes = runtime.rank() == 1;
+    while (takes && session->report().bytes_from_nodes < 1_MiB) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(ranks.barrier());
   });
 }
 
