@@ -199,7 +199,7 @@ TEST_P(RanksSuite, sessions_are_closed_in_another_order_on_each_rank) {
 /// A Runtime that a rank can end before the others do.
 struct OwnRuntime {
   OwnRuntime(const Communicator& ranks, const std::string& path)
-      : runtime(std::in_place, Ranks(ranks)) {
+      : runtime(std::in_place, Ranks(ranks), tested()) {
     auto opened = runtime->open(path);
     EXPECT_TRUE(opened) << opened.error().message();
     file = std::move(opened.value());
