@@ -177,6 +177,7 @@ TEST_P(RanksSuite, ranks_share_a_session_or_a_warning_says_why_they_cannot) {
       EXPECT_EQ(*session.plan().agents, can_share ? Agents::kPerNode : Agents::kPerRank);
       EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
     }
+    site.meet();  // before the rank that has the agent ends
     const auto lines = log.lines();
     if (can_share || ranks->size() == 1) {
       EXPECT_TRUE(lines.empty()) << lines.front();

@@ -5,6 +5,7 @@
 
 #include <forebay/runtime.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -51,9 +52,9 @@ struct Place {
   bool is_first() const { return ranks.rank() == comm::Rank{0}; }
   /// No rank goes on before all have come.
   void meet() const { EXPECT_TRUE(ranks.barrier()); }
-  /// Whether it is so on all ranks.
-  bool everywhere(bool here) const {
-    const auto least = ranks.all_reduce(comm::Reduction::kMin, here ? 1 : 0);
+  /// Whether it is so, which is not 0, on all ranks.
+  bool everywhere(std::uint64_t here) const {
+    const auto least = ranks.all_reduce(comm::Reduction::kMin, std::min<std::uint64_t>(here, 1));
     return least && *least == 1;
   }
 
