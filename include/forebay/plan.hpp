@@ -58,7 +58,8 @@ struct ReadPlan {
   /// nodes get from them what their ranks want. Empty: each node reads for itself. Where there is
   /// but one node, or the agents could not connect, this changes nothing.
   std::vector<std::uint32_t> agent_nodes = {};
-  /// So much of the file in a row is read by one of them; a power of two; 0: chosen.
+  /// So much of the file in a row is read by one of them; a power of two, at least one splinter;
+  /// 0: 16 MiB.
   std::uint64_t agent_stripe_bytes = 0;
   /// Why these values were chosen, for people. Filled by plan_read().
   std::string reason = {};

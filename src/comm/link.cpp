@@ -225,6 +225,11 @@ Status Link::end_message(LinkReceiver& receiver) {
 }
 
 /// After this nothing of the owner's memory is touched any more.
+void Link::close(Error why) {
+  ::shutdown(socket_.descriptor(), SHUT_RDWR);
+  finish(std::move(why));
+}
+
 void Link::finish(Error why) {
   if (end_) return;
   end_ = std::move(why);

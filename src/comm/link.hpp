@@ -92,6 +92,9 @@ class Link {
   /// now or has ended.
   Status attend(short events, LinkReceiver& receiver);
 
+  /// Ends the link from this side: what is queued is told `why`, and the peer learns it at once,
+  /// whoever else holds the socket.
+  void close(Error why);
   /// Why the link has ended, if it has.
   const std::optional<Error>& end() const noexcept { return end_; }
   /// Header and payload bytes that the kernel has not taken yet.

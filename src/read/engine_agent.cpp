@@ -96,6 +96,7 @@ bool EngineAgent::take_inbox(std::size_t in_flight) {
     engine_ = nullptr;
     return false;
   }
+  ending_ = stopping_;
   for (auto& source : inbox_) {
     source->announced.store(false, std::memory_order_release);
     look_at(std::move(source));
@@ -110,7 +111,7 @@ void EngineAgent::run(storage::Engine& engine) {
   std::array<storage::Completion, kCompletionsMax> completions;
   operations_max_ = engine.capacity();
   while (take_inbox(engine.in_flight())) {
-    issue_due(engine);
+    if (!ending_) issue_due(engine);
     submit(engine);
     const Deadline due = chores_ ? chores_->due() : std::nullopt;
     const std::size_t count = engine.wait(completions, earlier_of(retries_.first(), due));

@@ -73,6 +73,7 @@ class EngineAgent final : public Agent {
   bool asleep_ = false;
   bool stopping_ = false;
   // The thread's own:
+  bool ending_ = false;  // what is under way is waited for; nothing is begun
   std::shared_ptr<Chores> chores_;
   std::size_t operations_max_ = 1;
   // Those to look at, each once. The first one may be waiting for room in the engine; nobody

@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::uint64_t kListenerKey = UINT64_MAX;
 constexpr std::size_t kEventsMax = 64;
+constexpr std::chrono::milliseconds kDrainTime{2};
 
 /// Books that other processes can map.
 struct SharedBooks {
@@ -83,21 +84,32 @@ class NodeAgent::ClientLine final : public Client {
   shm::Channel& channel() noexcept { return channel_; }
   const shm::Doorbell& bell() const noexcept { return own_; }
   int process() const noexcept { return process_.get(); }
+  /// Whether its process has, as far as can be told.
+  bool has_ended() const noexcept {
+    const std::array<int, 1> process{process_.get()};
+    return process[0] >= 0 && shm::wait_readable(process, kDoNotBlock).has_value();
+  }
+  std::array<int, 3> watched() const noexcept {
+    return {channel_.descriptor().get(), own_.descriptor().get(), process_.get()};
+  }
+  bool is_hung_up() const noexcept { return hung_up_; }
+  void set_hung_up() noexcept { hung_up_ = true; }
   std::set<std::uint64_t>& sessions() noexcept { return sessions_; }
 
   void tell(const SessionHandle& session, SplinterIndex splinter, News news) noexcept override {
     push({.session = session.number, .splinter = splinter, .news = news});
   }
 
+  /// kBroken also if what we write to it cannot be read.
   shm::RingOutcome next_word(ClientWord& word) noexcept {
     const std::lock_guard lock(mutex_);
-    return words_.try_pop(word);
+    return broken_ ? shm::RingOutcome::kBroken : words_.try_pop(word);
   }
   /// Also passes on that words were missed, once there is room to say so. True: nothing to do now.
   bool may_sleep() noexcept {
     const std::lock_guard lock(mutex_);
-    if (missed_ && words_.try_push({.news = News::kMissed}) == shm::RingOutcome::kDone)
-      missed_ = false;
+    if (missed_) missed_ = !try_push({.news = News::kMissed});
+    if (broken_) return false;
     return words_.may_sleep(missed_ ? shm::Awaited::kEither : shm::Awaited::kMessage);
   }
   bool take_released() const noexcept {
@@ -120,8 +132,14 @@ class NodeAgent::ClientLine final : public Client {
 
   void push(const AgentWord& word) noexcept {
     const std::lock_guard lock(mutex_);
-    if (missed_ || words_.try_push(word) != shm::RingOutcome::kDone) missed_ = true;
+    if (missed_ || !try_push(word)) missed_ = true;
     if (missed_) own_.ring();  // may_sleep() sees to it
+  }
+  /// Under the lock.
+  bool try_push(const AgentWord& word) noexcept {
+    const shm::RingOutcome outcome = words_.try_push(word);
+    if (outcome == shm::RingOutcome::kBroken) broken_ = true;
+    return outcome == shm::RingOutcome::kDone;
   }
 
   shm::Channel channel_;
@@ -130,9 +148,11 @@ class NodeAgent::ClientLine final : public Client {
   shm::Descriptor process_;
   std::uint32_t row_ = 0;
   std::set<std::uint64_t> sessions_;
+  bool hung_up_ = false;
   std::mutex mutex_;  // guards the rest: news may come from any thread
   Words words_;
   bool missed_ = false;
+  bool broken_ = false;
 };
 
 struct NodeAgent::Shared {
@@ -183,6 +203,9 @@ void NodeAgent::attend() {
     }
   }
   end_unused();
+  // Memory that was given back just now comes back to its session a little later.
+  look_again_.reset();
+  if (count > 0 && !draining_.empty()) look_again_ = std::chrono::steady_clock::now() + kDrainTime;
 }
 
 void NodeAgent::accept_clients() {
@@ -212,10 +235,12 @@ Status NodeAgent::welcome(shm::Channel channel) {
   }
   auto line = ClientLine::make(std::move(channel), row);
   if (!line) return tl::unexpected<Error>(line.error());
-  for (const int descriptor : {(*line)->channel().descriptor().get(),
-                               (*line)->bell().descriptor().get(), (*line)->process()}) {
+  for (const int descriptor : (*line)->watched()) {
     if (descriptor < 0) continue;
-    if (auto watched = watch(descriptor, row); !watched) return watched;
+    if (auto watched = watch(descriptor, row); !watched) {
+      stop_watching(**line);
+      return watched;
+    }
   }
   clients_[row] = std::move(*line);
   hear(row);  // it may have been faster
@@ -226,10 +251,18 @@ void NodeAgent::hear(std::uint32_t row) {
   const auto found = clients_.find(row);
   if (found == clients_.end()) return;  // it ended in this round
   ClientLine& client = *found->second;
+  if (client.is_hung_up()) {
+    if (client.has_ended()) bury(row);
+    return;
+  }
   client.bell().clear();
   do {
-    if (!receive_messages(client) || !take_words(client)) {
+    if (!receive_messages(client)) {
       bury(row);
+      return;
+    }
+    if (!take_words(client)) {
+      hang_up(row);
       return;
     }
     take_released(client);
@@ -240,12 +273,17 @@ void NodeAgent::hear(std::uint32_t row) {
 bool NodeAgent::receive_messages(ClientLine& client) {
   while (true) {
     auto message = client.channel().receive(kDoNotBlock);
-    if (!message) return false;
-    if (!*message) break;
-    take_message(client, std::move(**message));
+    if (message && !*message) return !client.has_ended();
+    if (message) {
+      take_message(client, std::move(**message));
+    } else if (message.error().kind() == ErrorClass::kClosed) {
+      return false;
+    } else {
+      // A message is lost, perhaps for want of descriptors: whoever waits for an answer gets this.
+      const auto answer = to_bytes(Refused{kEverySession, message.error()});
+      static_cast<void>(client.channel().send(answer));
+    }
   }
-  const std::array<int, 1> process{client.process()};
-  return process[0] < 0 || !shm::wait_readable(process, kDoNotBlock);
 }
 
 void NodeAgent::take_message(ClientLine& client, shm::Message message) {
@@ -282,6 +320,7 @@ void NodeAgent::open_session(ClientLine& client, OpenRequest request, shm::Messa
 }
 
 Result<NodeAgent::Shared*> NodeAgent::find_or_open(OpenRequest request, shm::Descriptor file) {
+  end_unused();
   const SessionHandle handle = request.handle;
   const ByteRange extent = request.extent;
   if (const auto known = sessions_.find(handle.number); known != sessions_.end()) {
@@ -386,17 +425,50 @@ void NodeAgent::take_released(ClientLine& client) {
   for_all_hosts([](SessionHost& host) { host.tell_of_released_memory(); });
 }
 
+/// What it has open and waits for is given up.
+void NodeAgent::forget(std::uint32_t row) {
+  ClientLine& client = *clients_.at(row);
+  while (!client.sessions().empty())
+    leave(client, {.number = *client.sessions().begin()});
+  for_all_hosts([&](SessionHost& host) { host.forget(client); });
+}
+
+/// One that talks nonsense, but may live and hold views: those stay until its process has ended.
+void NodeAgent::hang_up(std::uint32_t row) {
+  ClientLine& client = *clients_.at(row);
+  forget(row);
+  client.channel().end();
+  if (client.process() < 0) {
+    bury(row);
+    return;
+  }
+  stop_watching(client);
+  client.set_hung_up();
+  static_cast<void>(watch(client.process(), row));
+}
+
+/// One that has ended.
 void NodeAgent::bury(std::uint32_t row) {
+  forget(row);
   const auto found = clients_.find(row);
   const std::unique_ptr<ClientLine> client = std::move(found->second);
   clients_.erase(found);
-  while (!client->sessions().empty())
-    leave(*client, {.number = *client->sessions().begin()});
-  for_all_hosts([&](SessionHost& host) {
-    host.forget(*client);
-    host.drop_pins_of(row);
-  });
+  stop_watching(*client);
+  client->channel().end();
+  for_all_hosts([&](SessionHost& host) { host.drop_pins_of(row); });
   if (++left_ == clients_max_ && all_left_) all_left_();
+}
+
+/// A forked child may hold the descriptors, too: closing them is not enough.
+void NodeAgent::stop_watching(const ClientLine& client) const {
+  for (const int descriptor : client.watched()) {
+    if (descriptor >= 0) ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
+  }
+}
+
+void NodeAgent::end() {
+  for (const auto& [row, client] : clients_)
+    client->channel().end();
 }
 
 void NodeAgent::end_unused() {

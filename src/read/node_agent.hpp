@@ -52,6 +52,8 @@ class NodeAgent final : public Chores {
 
   int descriptor() const noexcept override { return events_.get(); }
   void attend() override;
+  Deadline due() const override { return look_again_; }
+  void end() override;
 
   /// Clients that are connected, and sessions that have not ended, as of the last attend().
   std::size_t client_count() const noexcept { return clients_.size(); }
@@ -77,7 +79,10 @@ class NodeAgent final : public Chores {
   bool take_words(ClientLine& client);
   void take_word(ClientLine& client, const ClientWord& word);
   void take_released(ClientLine& client);
+  void forget(std::uint32_t row);
+  void hang_up(std::uint32_t row);
   void bury(std::uint32_t row);
+  void stop_watching(const ClientLine& client) const;
   void end_unused();
   template <class Use>
   void for_all_hosts(Use use) const;
@@ -92,6 +97,7 @@ class NodeAgent final : public Chores {
   std::unordered_map<std::uint32_t, std::unique_ptr<ClientLine>> clients_;  // by row
   std::unordered_map<std::uint64_t, std::unique_ptr<Shared>> sessions_;     // by number
   std::vector<std::unique_ptr<Shared>> draining_;  // closed; somebody holds their memory still
+  Deadline look_again_;                            // at those, shortly after something happened
 };
 
 }  // namespace forebay::read

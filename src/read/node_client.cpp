@@ -198,13 +198,28 @@ void NodeClient::tell_guests(const AgentWord& word) {
 bool NodeClient::receive_messages() {
   while (true) {
     auto message = channel_.receive(kDoNotBlock);
-    if (!message) return false;
-    if (!*message) break;
-    take_message(std::move(**message));
+    if (message && !*message) break;
+    if (message) {
+      take_message(std::move(**message));
+    } else if (message.error().kind() == ErrorClass::kClosed) {
+      return false;
+    } else {
+      // An answer is lost, perhaps for want of descriptors.
+      refuse_openings(message.error());
+    }
   }
   // Nothing to receive, and woken: by the end of the process, while somebody else holds its socket.
   const std::array<int, 1> process{agent_process_.get()};
   return process[0] < 0 || !shm::wait_readable(process, kDoNotBlock);
+}
+
+/// Which session it was about cannot be told: each of them may try again.
+void NodeClient::refuse_openings(const Error& why) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [number, opening] : openings_) {
+    if (!opening.answer) opening.answer = Refused{{.number = number}, why};
+  }
+  answered_.notify_all();
 }
 
 void NodeClient::take_message(shm::Message message) {
@@ -212,7 +227,10 @@ void NodeClient::take_message(shm::Message message) {
   if (!decoded) return;
   std::optional<SessionHandle> handle;
   if (const auto* const opened = std::get_if<Opened>(&*decoded)) handle = opened->handle;
-  if (const auto* const refused = std::get_if<Refused>(&*decoded)) handle = refused->handle;
+  if (const auto* const refused = std::get_if<Refused>(&*decoded)) {
+    if (refused->handle == kEverySession) return refuse_openings(refused->why);
+    handle = refused->handle;
+  }
   if (!handle) return;
   const std::lock_guard lock(mutex_);
   const auto opening = openings_.find(handle->number);
@@ -270,10 +288,14 @@ Result<std::shared_ptr<SessionGuest>> NodeClient::open(SessionGuest::Seat seat) 
   }
   auto answered = wait_for_answer(seat.handle);
   if (!answered) return tl::unexpected<Error>(answered.error());
-  if (const auto* const refused = std::get_if<Refused>(&*answered->answer))
-    return tl::unexpected<Error>(refused->why);
+  if (const auto* const refused = std::get_if<Refused>(&*answered->answer)) {
+    const Error why = refused->why;
+    leave(seat.handle);  // the agent may think that we have it
+    return tl::unexpected<Error>(why);
+  }
   auto& opened = std::get<Opened>(*answered->answer);
   if (answered->descriptors.size() != kOpenedDescriptors) {
+    leave(seat.handle);
     return failure(
         {.kind = ErrorClass::kLimit,
          .operation = "open a read session",
@@ -303,7 +325,7 @@ void NodeClient::send(const ClientWord& word) noexcept {
   const std::lock_guard lock(mutex_);
   if (gone_) return;
   // Words keep their order; the thread passes on what has to wait.
-  if (!backlog_.empty() || words_.try_push(word) == shm::RingOutcome::kFull) {
+  if (!backlog_.empty() || words_.try_push(word) != shm::RingOutcome::kDone) {
     backlog_.push_back(word);
     if (backlog_.size() == 1) own_.ring();
   }

@@ -72,6 +72,7 @@ class NodeClient final : public AgentLine, public std::enable_shared_from_this<N
   bool pass_words();
   bool take_words();
   void take_message(shm::Message message);
+  void refuse_openings(const Error& why);
   void tell_guests(const AgentWord& word);
   void abandon(const Error& why);
 

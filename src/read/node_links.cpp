@@ -52,7 +52,7 @@ Error not_connected(std::uint32_t node) {
 /// The parts of one session.
 class NodeLinks::Reader final : public RemoteReader {
  public:
-  Reader(std::shared_ptr<NodeLinks> links,
+  Reader(std::weak_ptr<NodeLinks> links,
          const OpenRequest& request,
          const SplinterOwners& owners,
          std::shared_ptr<Agent> agent)
@@ -62,9 +62,11 @@ class NodeLinks::Reader final : public RemoteReader {
         owners_(owners),
         agent_(std::move(agent)) {}
   ~Reader() override {
+    const auto links = links_.lock();
+    if (!links) return;
     for (const std::uint32_t node : owners_.nodes()) {
-      if (Peer* const peer = links_->peer_at(node))
-        links_->send(*peer, header_of(Kind::kLeave, {handle_.number}), {});
+      if (Peer* const peer = links->peer_at(node))
+        links->send(*peer, header_of(Kind::kLeave, {handle_.number}), {});
     }
   }
   Reader(const Reader&) = delete;
@@ -72,18 +74,20 @@ class NodeLinks::Reader final : public RemoteReader {
 
   bool take(const std::shared_ptr<TransferSource>& source,
             const TransferSource::Transfer& transfer) override {
+    const auto links = links_.lock();
+    if (!links) return false;
     // What is read is rounded to what a device likes; the session is all that others know of.
     const ByteRange wanted = intersect({transfer.file_offset, transfer.memory.size()}, extent_);
-    return links_->fetch(owners_.of(wanted.offset).number, handle_,
-                         {.source = source,
-                          .transfer = transfer,
-                          .agent = agent_,
-                          .skipped_bytes = wanted.offset - transfer.file_offset,
-                          .size_bytes = wanted.size});
+    return links->fetch(owners_.of(wanted.offset).number, handle_,
+                        {.source = source,
+                         .transfer = transfer,
+                         .agent = agent_,
+                         .skipped_bytes = wanted.offset - transfer.file_offset,
+                         .size_bytes = wanted.size});
   }
 
  private:
-  const std::shared_ptr<NodeLinks> links_;
+  const std::weak_ptr<NodeLinks> links_;  // which hold views of sessions, and those hold this
   const SessionHandle handle_;
   const ByteRange extent_;
   const SplinterOwners owners_;
@@ -165,7 +169,7 @@ std::shared_ptr<RemoteReader> NodeLinks::reader(const OpenRequest& request,
     if (Peer* const peer = peer_at(node))
       send_text(*peer, header_of(Kind::kOpen, {}), to_bytes(NodeMessage(request)));
   }
-  return std::make_shared<Reader>(shared_from_this(), request, owners, agent);
+  return std::make_shared<Reader>(weak_from_this(), request, owners, agent);
 }
 
 bool NodeLinks::fetch(std::uint32_t node, const SessionHandle& session, Fetch fetch) {
@@ -360,11 +364,18 @@ void NodeLinks::let_bulk_arrive() {
     attend();
     std::this_thread::sleep_for(kBulkPoll);
   }
-  // Ending such a send would wait for a receiver: better to lose its memory.
-  for (Peer& peer : peers_) {
-    if (!peer.sending.empty())
-      static_cast<void>(new std::deque<Sending>(std::move(peer.sending)));  // NOLINT
+}
+
+/// Ending a send that nobody receives would wait for ever: better to lose its memory.
+void NodeLinks::lose_bulk(Peer& peer) {
+  while (!peer.sending.empty()) {
+    const auto sent = peer.sending.front().transfer.test();
+    if (sent && !*sent) break;
+    peer.sending.pop_front();
   }
+  if (!peer.sending.empty())
+    static_cast<void>(new std::deque<Sending>(std::move(peer.sending)));  // NOLINT
+  peer.sending.clear();
 }
 
 /// What it was asked for is read by somebody else, and what it wanted is forgotten.
@@ -372,6 +383,9 @@ void NodeLinks::part(Peer& peer) {
   peer.receiving.clear();  // takes them back: their memory is not ours any more
   ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.link->descriptor(), nullptr);
   const Error why = peer.link->end() ? *peer.link->end() : not_connected(peer.node);
+  // Views that wait to be sent are let go of, and the other node learns that nobody answers.
+  peer.link->close(why);
+  lose_bulk(peer);
   while (!peer.fetches.empty())
     finish(peer, peer.fetches.begin()->first, tl::unexpected<Error>(why));
   while (!peer.served.empty())

@@ -112,6 +112,7 @@ class NodeLinks final : public Chores,
   bool has_bulk_under_way() const;
   void move_bulk();
   void let_bulk_arrive();
+  static void lose_bulk(Peer& peer);
   void open(Peer& peer, std::span<const std::byte> text);
   void leave(Peer& peer, std::uint64_t number);
   void part(Peer& peer);

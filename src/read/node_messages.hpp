@@ -82,6 +82,9 @@ struct Opened {
   ReadPlan plan;  ///< complete
 };
 
+/// A number that no session has: all that are being opened.
+inline constexpr SessionHandle kEverySession{UINT64_MAX, UINT64_MAX};
+
 /// The other answer.
 struct Refused {
   SessionHandle handle;

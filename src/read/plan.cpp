@@ -37,9 +37,8 @@ constexpr std::uint64_t kSplintersMax = 1ULL << 20U;
 // What is given by hand may go further, but not beyond what memory has room for and SplinterIndex
 // can count: 384 MiB of table.
 constexpr std::uint64_t kSplintersLimit = 1ULL << 24U;
-// What one node reads in a row: enough for a device to be steady, little enough that all nodes are
-// at work on any region.
-constexpr std::uint64_t kAgentStripeBytes = 4_MiB;
+// What one node reads in a row: no splinter is larger.
+constexpr std::uint64_t kAgentStripeBytes = kSplinterBytesMax;
 // Fewer splinters than this leave nothing to overlap.
 constexpr std::uint64_t kSplintersMin = 4;
 
@@ -159,7 +158,13 @@ Status choose_nodes(ReadPlan& plan, const ReadFacts& facts) {
                                                       std::to_string(plan.agent_stripe_bytes) +
                                                       "; it must be a power of two");
   }
-  plan.agent_stripe_bytes = std::max(plan.agent_stripe_bytes, plan.splinter_bytes);
+  // All nodes must draw the same lines, whatever memory each has left for splinters.
+  if (plan.agent_stripe_bytes < plan.splinter_bytes) {
+    return bad_plan(ErrorClass::kInvalidArgument,
+                    "agent_stripe_bytes is " + std::to_string(plan.agent_stripe_bytes) +
+                        ", less than one splinter of " + std::to_string(plan.splinter_bytes) +
+                        "; give splinter_bytes as well");
+  }
   if (facts.linked_nodes > 1) {
     plan.reason += "; storage is used by " + std::to_string(plan.agent_nodes.size()) + " of " +
                    std::to_string(facts.linked_nodes) + " nodes";

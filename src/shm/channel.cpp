@@ -263,6 +263,10 @@ Status Channel::send(std::span<const std::byte> bytes,
   }
 }
 
+void Channel::end() noexcept {
+  if (socket_) ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
 Result<std::optional<Message>> Channel::receive(Deadline deadline) {
   const std::array<int, 1> descriptors{socket_.get()};
   while (wait_readable(descriptors, deadline)) {

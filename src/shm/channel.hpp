@@ -65,6 +65,9 @@ class Channel {
   /// brought descriptors that this process has no room for (kLimit) is dropped as a whole.
   Result<std::optional<Message>> receive(Deadline deadline);
 
+  /// Ends the connection for both sides, even if a forked child holds the socket, too.
+  void end() noexcept;
+
   const PeerIdentity& peer() const noexcept { return peer_; }
   /// Readable when receive() would not block. To wait for.
   const Descriptor& descriptor() const noexcept { return socket_; }
