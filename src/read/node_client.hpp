@@ -51,6 +51,9 @@ class NodeClient final : public AgentLine, public std::enable_shared_from_this<N
   void tell_of_released_memory() noexcept override;
   void leave(const SessionHandle& session) noexcept override;
 
+  /// The memory of both rings.
+  std::span<std::byte> line_for_tests() const noexcept { return memory_.bytes(); }
+
  private:
   using Words = shm::Duplex<ClientWord, AgentWord>;
   /// A session that is being opened.

@@ -116,6 +116,11 @@ class Seat {
         .map([](std::shared_ptr<SessionGuest> guest) { return HandleAccess::session(guest); });
   }
   EventLoop& loop() { return loop_; }
+  /// As if somebody had written into what it shares with the agent.
+  void damage_line() const {
+    for (std::byte& byte : client_->line_for_tests())
+      byte = std::byte{0x5A};
+  }
 
  private:
   EventLoop loop_;
@@ -302,6 +307,50 @@ TEST_F(NodeSessions, clients_whose_agent_ends_read_for_themselves) {
   EXPECT_EQ(error_class(seat.open(path, {0, kUnit}, SmallPlan{}, 1)), ErrorClass::kClosed);
 }
 
+/// Takes all descriptors of this process but so many.
+class NoDescriptors {
+ public:
+  explicit NoDescriptors(std::size_t left) {
+    for (int taken = ::dup(STDIN_FILENO); taken >= 0; taken = ::dup(STDIN_FILENO))
+      taken_.push_back(taken);
+    for (; left > 0 && !taken_.empty(); --left) {
+      ::close(taken_.back());
+      taken_.pop_back();
+    }
+  }
+  ~NoDescriptors() {
+    for (const int taken : taken_)
+      ::close(taken);
+  }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  std::vector<int> taken_;
+};
+
+// A message that was lost for want of descriptors counted as the end of its client, whose pins were
+// cleared while it held a view: others' bytes came into it.
+TEST_F(NodeSessions, a_view_keeps_its_bytes_although_descriptors_run_out) {
+  Seat first(node.name());
+  Seat second(node.name());
+  const Session one = open(first);
+  const Session other = open(second);
+  const auto view = result_of(one.view({0, kUnit}));
+  ASSERT_TRUE(view);
+  EXPECT_FALSE(view->is_copy());
+  {
+    const NoDescriptors none(1);  // for the client's file
+    EXPECT_FALSE(first.open(path, {0, kFileBytes}, SmallPlan{}, 7));
+  }
+  EXPECT_TRUE(reads_words(other, {0, kFileBytes}));
+  EXPECT_TRUE(is_words(view->bytes(), 0));
+  EXPECT_TRUE(reads_words(one, {0, kFileBytes}));
+  const auto again = first.open(path, {0, kFileBytes}, SmallPlan{}, 8);
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_TRUE(reads_words(*again, {0, kFileBytes}));
+}
+
 // What processes do.
 
 constexpr const char* kChildNode = "FOREBAY_TEST_NODE";
@@ -408,6 +457,21 @@ TEST_F(NodeSessions, a_stopped_client_stops_no_other) {
   const Session session = open(seat, SmallPlan{.slots = 4, .slots_max = 4});
   EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
   holder.signal(SIGCONT);
+}
+
+// A damaged ring is no death: what its client holds must not be used for others.
+TEST_F(NodeSessions, what_a_client_with_a_damaged_ring_holds_stays_its_own) {
+  Seat seat(node.name());
+  const Session session = open(seat, SmallPlan{.slots = 4, .slots_max = 4});
+  auto nonsense = std::make_unique<Seat>(node.name());
+  const Session damaged = open(*nonsense, SmallPlan{.slots = 4, .slots_max = 4});
+  const auto held = result_of(damaged.view({3 * kUnit, kUnit}));
+  ASSERT_TRUE(held);
+  ASSERT_FALSE(held->is_copy());
+  nonsense->damage_line();
+  EXPECT_TRUE(reads_words(damaged, {0, kFileBytes})) << "for itself, from now on";
+  EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
+  EXPECT_TRUE(is_words(held->bytes(), 3 * kUnit));
 }
 
 /// A client that knows how to connect, and nothing else.

@@ -162,6 +162,33 @@ TEST_P(NodesTest, a_node_that_comes_late_or_not_at_all_keeps_nobody_waiting) {
   });
 }
 
+// Closing a session is a call to the agent, whose end came while it was about to listen again.
+TEST_P(NodesTest, sessions_may_be_closed_at_the_last_moment) {
+  for (int round = 0; round < 10; ++round) {
+    const auto outcome =
+        comm::run_ranks({.count = 4, .per_node = 2},
+                        [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
+                          Runtime runtime(Ranks(ranks), {.bulk = GetParam()});
+                          const auto session = runtime.open(path)->read_session({}, read_by({0}));
+                          EXPECT_TRUE(session) << session.error().message();
+                          EXPECT_TRUE(reads_words(*session, {0, 300'000}));
+                          return {};
+                        });
+    EXPECT_TRUE(outcome) << outcome.error().message();
+  }
+}
+
+TEST_P(NodesTest, stripes_smaller_than_a_splinter_are_refused) {
+  on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
+    ReadPlan plan = read_by({0, 1});
+    plan.splinter_bytes = 0;
+    const auto session = runtime.open(path)->read_session({}, plan);
+    ASSERT_FALSE(session);
+    EXPECT_EQ(session.error().kind(), ErrorClass::kInvalidArgument);
+    EXPECT_NE(session.error().message().find("agent_stripe_bytes"), std::string::npos);
+  });
+}
+
 TEST_P(NodesTest, if_the_agent_that_reads_ends_others_read_for_themselves) {
   const auto outcome = comm::run_ranks(
       {.count = 3, .per_node = 1}, [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
