@@ -39,27 +39,8 @@ Result<std::shared_ptr<Agent>> EngineAgent::start(const storage::BackendOptions&
   agent->chores_ = std::move(chores);
   std::promise<Status> started;
   std::future<Status> outcome = started.get_future();
-  auto thread = start_service_thread("forebay-agent", [raw = agent.get(), options, &started] {
-    // The backend belongs to the thread that makes it.
-    auto backend = storage::make_backend(options);
-    if (!backend) {
-      started.set_value(tl::unexpected<Error>(backend.error()));
-      return;
-    }
-    // The engine watches their descriptor, and may hand that to the kernel as late as at its end.
-    const std::shared_ptr<Chores> outlives_engine = raw->chores_;
-    storage::Engine engine(std::move(*backend), {.queue_depth = options.queue_depth});
-    raw->backend_name_ = engine.backend_name();
-    if (raw->chores_) {
-      if (auto watched = engine.watch(raw->chores_->descriptor()); !watched) {
-        started.set_value(watched);
-        return;
-      }
-    }
-    raw->engine_ = &engine;
-    started.set_value({});
-    raw->run(engine);
-  });
+  auto thread = start_service_thread(
+      "forebay-agent", [raw = agent.get(), options, &started] { raw->live(options, started); });
   if (!thread) return tl::unexpected<Error>(thread.error());
   agent->thread_ = std::move(*thread);
   if (auto status = outcome.get(); !status) {
@@ -67,6 +48,27 @@ Result<std::shared_ptr<Agent>> EngineAgent::start(const storage::BackendOptions&
     return tl::unexpected<Error>(status.error());
   }
   return agent;
+}
+
+/// All of the thread. The backend belongs to the thread that makes it.
+void EngineAgent::live(const storage::BackendOptions& options, std::promise<Status>& started) {
+  auto backend = storage::make_backend(options);
+  if (!backend) {
+    started.set_value(tl::unexpected<Error>(backend.error()));
+    return;
+  }
+  // The engine watches their descriptor, and may hand that to the kernel as late as at its end.
+  const std::shared_ptr<Chores> outlives_engine = chores_;
+  storage::Engine engine(std::move(*backend), {.queue_depth = options.queue_depth});
+  backend_name_ = engine.backend_name();
+  const Status watched = chores_ ? engine.watch(chores_->descriptor()) : Status();
+  if (!watched) {
+    started.set_value(watched);
+    return;
+  }
+  engine_ = &engine;
+  started.set_value({});
+  run(engine);
 }
 
 EngineAgent::~EngineAgent() { stop(); }

@@ -6,6 +6,7 @@
 #include <forebay/error.hpp>
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,6 +51,7 @@ class EngineAgent final : public Agent {
   };
 
   explicit EngineAgent(std::size_t operations_max);
+  void live(const storage::BackendOptions& options, std::promise<Status>& started);
   void run(storage::Engine& engine);
   void attend();
   bool take_inbox(std::size_t in_flight);

@@ -40,9 +40,9 @@ class SessionGuest final : public SessionCore {
     ReadPlan plan;  ///< complete
     Executor* executor = nullptr;
     SessionHandle handle = {};
-    std::shared_ptr<AgentLine> line;
+    std::shared_ptr<AgentLine> line = nullptr;  ///< filled in by NodeClient::open()
     /// Who reads for this process when the agent cannot; asked for when that happens first.
-    std::function<Result<std::shared_ptr<Agent>>()> own_agent;
+    std::function<Result<std::shared_ptr<Agent>>()> own_agent = nullptr;
     /// How this process would read the file, and why: the agent does as it says.
     Access access = Access::kBuffered;
     std::string access_reason = {};

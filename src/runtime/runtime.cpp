@@ -160,10 +160,10 @@ Result<Session> File::open_session(ByteRange extent,
   return session;
 }
 
-Runtime::Runtime(RuntimeOptions options) : Runtime(Ranks(), options) {}
+Runtime::Runtime(RuntimeOptions options) : Runtime(Ranks(), std::move(options)) {}
 
 Runtime::Runtime(const Ranks& ranks, RuntimeOptions options)
-    : core_(std::make_shared<RuntimeCore>(options, ranks)) {}
+    : core_(std::make_shared<RuntimeCore>(std::move(options), ranks)) {}
 
 Runtime::~Runtime() { core_->stop(); }
 

@@ -45,16 +45,16 @@ unsigned copy_threads(const RuntimeOptions& options) {
 
 }  // namespace
 
-RuntimeCore::RuntimeCore(const RuntimeOptions& options, const Ranks& ranks)
-    : options_(options),
-      division_(divide(ranks, options.placement)),
+RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
+    : options_(std::move(options)),
+      division_(divide(ranks, options_.placement)),
       ranks_(division_.map([](const Division& division) { return division.ours; })),
-      windows_(std::make_shared<read::WindowPool>(options.budget_bytes)),
+      windows_(std::make_shared<read::WindowPool>(options_.budget_bytes)),
       registry_(name_together()) {
   // A thread that waits for data to be copied from the page cache may as well copy some.
   loop_.set_idle_work(
       [this] { return helps_when_idle_.load(std::memory_order_acquire) && buffered_->help(); });
-  const bool has_its_way = options.placement == Placement::kInRank || !division_ ||
+  const bool has_its_way = options_.placement == Placement::kInRank || !division_ ||
                            division_->here.role_of_agent == Role::kAgent;
   if (!has_its_way)
     log(LogLevel::kWarning, "no rank is given to I/O here: this node has one rank only");

@@ -29,7 +29,7 @@ namespace forebay {
 class RuntimeCore {
  public:
   /// Collective where there are several ranks.
-  RuntimeCore(const RuntimeOptions& options, const Ranks& ranks);
+  RuntimeCore(RuntimeOptions options, const Ranks& ranks);
 
   EventLoop& loop() noexcept { return loop_; }
   Executor& executor() noexcept {
