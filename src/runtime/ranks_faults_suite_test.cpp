@@ -161,7 +161,9 @@ TEST_P(RanksSuite, a_file_that_is_cut_in_the_midst_of_reading_gives_words_or_err
       if (view) {
         EXPECT_TRUE(is_words(view->bytes(), at));
       } else {
-        expect_short(view, std::max(kLeft, at), site);
+        // A page may have been read as a whole while it was cut.
+        ASSERT_EQ(error_class(view), ErrorClass::kShortFile) << at;
+        EXPECT_GE(*view.error().offset_bytes(), std::max(kLeft, at));
         EXPECT_GT(at + kPiece, kLeft);
       }
       at += kPiece;
