@@ -112,8 +112,8 @@ def read_by_many_tasks(folder: Path, quick: bool) -> dict:
     """What `forebay bench tasks` says."""
     from forebay.cli import bench
 
-    options = {"folder": str(folder), "quick": quick, "full": False, "only": None}
-    document, error = bench.run("tasks", bench.native_arguments(options), ranks=2)
+    options = {"folder": str(folder), "quick": quick, "full": False, "only": None, "ranks": 2}
+    document, error = bench.run("tasks", options)
     if error is not None:
         raise error
     return document
