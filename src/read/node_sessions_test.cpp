@@ -3,6 +3,7 @@
 // sessions, which run a second time with their tasks at a node; here is what clients do to each
 // other, and what becomes of those that die.
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -118,8 +119,10 @@ class Seat {
   EventLoop& loop() { return loop_; }
   /// As if somebody had written into what it shares with the agent.
   void damage_line() const {
-    for (std::byte& byte : client_->line_for_tests())
-      byte = std::byte{0x5A};
+    const std::span<std::byte> line = client_->line_for_tests();
+    auto* const words = reinterpret_cast<std::uint64_t*>(line.data());
+    for (std::size_t i = 0; i < line.size() / sizeof(std::uint64_t); ++i)
+      std::atomic_ref(words[i]).store(0x5A5A5A5A5A5A5A5A, std::memory_order_relaxed);
   }
 
  private:
