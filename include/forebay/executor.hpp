@@ -30,6 +30,12 @@ class Executor {
   /// among them: it must not block, not throw and not run the work itself. The work is alive until
   /// it has run.
   virtual void post(Work& work) noexcept = 0;
+
+  /// Whether a coroutine that is about to be suspended may first spend the time of one copy from
+  /// the page cache on its own thread, after which it often need not be suspended at all. Asked on
+  /// that thread; each yes counts as used. An executor that says no gives every other task its turn
+  /// first.
+  virtual bool grants_inline_work() noexcept { return false; }
 };
 
 /// The default executor: a queue that the owner empties by calling poll() or wait(). Any number of
@@ -43,6 +49,9 @@ class EventLoop final : public Executor {
   EventLoop& operator=(const EventLoop&) = delete;
 
   void post(Work& work) noexcept override;
+
+  /// A few times between two calls of poll() or wait().
+  bool grants_inline_work() noexcept override;
 
   /// Runs all work that is queued now; returns how many pieces ran. Never blocks.
   std::size_t poll();
@@ -80,6 +89,7 @@ class EventLoop final : public Executor {
   bool interrupted_ = false;
   bool idle_work_offered_ = false;
   std::atomic<unsigned> sleepers_{0};
+  std::atomic<int> inline_work_left_{0};
   int event_fd_ = -1;
   std::function<bool()> idle_work_;
 };

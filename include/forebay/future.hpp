@@ -35,6 +35,12 @@ class Waiter {
   virtual void signal() noexcept = 0;
 };
 
+/// What somebody who waits for a request may do for it.
+enum class Help : std::uint8_t {
+  kAny,   ///< all that the agent would do: the owner would sleep anyway
+  kCopy,  ///< copy from the page cache: the owner has other work as well
+};
+
 /// A request under way. All calls but Waiter::signal come from the Future's owner, one at a time.
 /// At most one waiter is armed at any time.
 class Pending {
@@ -47,9 +53,8 @@ class Pending {
   virtual bool arm(Waiter& waiter) = 0;
   /// Withdraws a waiter; afterwards nobody signals it.
   virtual void disarm(Waiter& waiter) noexcept = 0;
-  /// The owner is about to block on this request: lets it do some of the agent's work instead. True
-  /// if it did any.
-  virtual bool help() { return false; }
+  /// The owner can get no further: lets it do some of the agent's work. True if it did any.
+  virtual bool help(Help) { return false; }
   /// Where coroutines and continuations resume unless the caller says otherwise.
   virtual Executor& executor() const = 0;
   /// Names the request in an error ("read", path, offset).
@@ -67,6 +72,9 @@ using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
 /// Blocks until the request is finished (true) or the deadline has passed (false).
 bool block_on(Pending& pending, Deadline deadline);
+
+/// Finishes `pending` by copying on this thread, as far as `executor` grants that; true if it is.
+bool copy_inline(Pending& pending, Executor& executor);
 
 /// For requests that are finished from the start, and so never wait for their turn: runs work where
 /// it is posted.

@@ -62,7 +62,7 @@ class ThenPending final : public PendingResult<U> {
   }
   bool arm(Waiter& waiter) override { return !result_ && first_->arm(waiter); }
   void disarm(Waiter& waiter) noexcept override { first_->disarm(waiter); }
-  bool help() override { return first_->help(); }
+  bool help(Help how) override { return first_->help(how); }
   Executor& executor() const override { return first_->executor(); }
   ErrorDetails describe() const override { return first_->describe(); }
   Result<U> take() override { return std::move(*result_); }
@@ -122,17 +122,20 @@ class Future<T>::Awaiter {
  public:
   Awaiter(Future future, Executor* executor) : future_(std::move(future)), executor_(executor) {}
 
-  bool await_ready() { return future_.poll(); }
+  bool await_ready() { return future_.poll() || detail::copy_inline(*future_.pending_, where()); }
   bool await_suspend(std::coroutine_handle<> suspended) {
     future_.forget_descriptor();
     detail::Pending& request = *future_.pending_;
-    Executor& executor = executor_ != nullptr ? *executor_ : request.executor();
     return detail::Driver::suspend(std::make_unique<detail::ResumeDriver>(request, suspended),
-                                   executor);
+                                   where());
   }
   Result<T> await_resume() { return future_.wait(); }
 
  private:
+  Executor& where() const {
+    return executor_ != nullptr ? *executor_ : future_.pending_->executor();
+  }
+
   Future future_;
   Executor* executor_;
 };

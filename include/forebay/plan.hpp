@@ -70,6 +70,7 @@ struct ReadFacts {
   ByteRange extent;                   ///< of the session, within the file
   Access access = Access::kBuffered;  ///< what suits this file and extent
   std::string access_reason = {};     ///< why
+  bool cached = false;                ///< reading is copying from the page cache
   std::uint64_t alignment_bytes = 1;  ///< that direct access asks of offsets, lengths and addresses
   std::uint64_t available_bytes = 0;  ///< memory that the Runtime can still give
   std::uint64_t total_bytes = 0;      ///< and what it had to begin with; 0: the same

@@ -44,13 +44,20 @@ class ThreadWaiter final : public Waiter {
 bool block_on(Pending& pending, Deadline deadline) {
   while (!pending.advance()) {
     if (deadline && std::chrono::steady_clock::now() >= *deadline) return false;
-    if (pending.help()) continue;
+    if (pending.help(Help::kAny)) continue;
     ThreadWaiter waiter;
     if (!pending.arm(waiter)) continue;
     const bool signalled = waiter.sleep(deadline);
     pending.disarm(waiter);
     if (!signalled) return pending.advance();
   }
+  return true;
+}
+
+bool copy_inline(Pending& pending, Executor& executor) {
+  do {
+    if (!executor.grants_inline_work() || !pending.help(Help::kCopy)) return false;
+  } while (!pending.advance());
   return true;
 }
 

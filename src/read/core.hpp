@@ -108,9 +108,12 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
                    Precision precision,
                    detail::Waiter& waiter) = 0;
   virtual void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept = 0;
-  /// A thread would block on this splinter: loads it, or another one, right here if that cannot
-  /// wait on a device. True if it loaded any.
-  virtual bool help(SplinterIndex splinter, ValidBytes part, Precision precision) = 0;
+  /// A thread could get no further without this splinter: loads it, or another one, right here if
+  /// that cannot wait on a device. True if it loaded any.
+  virtual bool help(SplinterIndex splinter,
+                    ValidBytes part,
+                    Precision precision,
+                    detail::Help how) = 0;
   /// Reads a range into memory of its own, past the window.
   virtual std::shared_ptr<PrivateRead> read_privately(ByteRange range) = 0;
   /// A view was answered with a copy because its splinters lie apart.

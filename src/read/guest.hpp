@@ -68,7 +68,7 @@ class SessionGuest final : public SessionCore {
            Precision precision,
            detail::Waiter& waiter) override;
   void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept override;
-  bool help(SplinterIndex, ValidBytes, Precision) override { return false; }
+  bool help(SplinterIndex, ValidBytes, Precision, detail::Help) override { return false; }
   std::shared_ptr<PrivateRead> read_privately(ByteRange range) override;
   void count_copied(std::uint64_t bytes) override;
   SessionReport report() const override;

@@ -321,7 +321,11 @@ SessionHost::Transfer SessionHost::transfer_of(const Load& load) const {
           .copy = nullptr};
 }
 
-bool SessionHost::help(SplinterIndex splinter, ValidBytes part, Precision precision) {
+bool SessionHost::help(SplinterIndex splinter,
+                       ValidBytes part,
+                       Precision precision,
+                       detail::Help how) {
+  if (how == detail::Help::kCopy && !cached_) return false;
   Transfer transfer;
   {
     const std::lock_guard lock(mutex_);

@@ -73,7 +73,10 @@ class SessionHost final : public SessionCore, public TransferSource {
            Precision precision,
            detail::Waiter& waiter) override;
   void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept override;
-  bool help(SplinterIndex splinter, ValidBytes part, Precision precision) override;
+  bool help(SplinterIndex splinter,
+            ValidBytes part,
+            Precision precision,
+            detail::Help how) override;
   std::shared_ptr<PrivateRead> read_privately(ByteRange range) override;
   void count_copied(std::uint64_t bytes) override;
   SessionReport report() const override;

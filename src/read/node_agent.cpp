@@ -408,7 +408,7 @@ void NodeAgent::take_word(ClientLine& client, const ClientWord& word) {
   if (!client.sessions().contains(word.session)) return;
   SessionHost& host = *sessions_.at(word.session)->host;
   const bool makes_sense = word.splinter < host.geometry().count() &&
-                           word.part.first <= word.part.last &&
+                           word.part.first < word.part.last &&
                            host.geometry().whole(word.splinter).covers(word.part) &&
                            word.urgency <= Urgency::kBlocked && word.precision <= Precision::kExact;
   if (!makes_sense) return;
@@ -438,13 +438,10 @@ void NodeAgent::hang_up(std::uint32_t row) {
   ClientLine& client = *clients_.at(row);
   forget(row);
   client.channel().end();
-  if (client.process() < 0) {
-    bury(row);
-    return;
-  }
   stop_watching(client);
   client.set_hung_up();
-  static_cast<void>(watch(client.process(), row));
+  const bool its_end_is_seen = client.process() >= 0 && watch(client.process(), row).has_value();
+  if (!its_end_is_seen) bury(row);
 }
 
 /// One that has ended.

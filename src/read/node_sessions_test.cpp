@@ -117,6 +117,7 @@ class Seat {
         .map([](std::shared_ptr<SessionGuest> guest) { return HandleAccess::session(guest); });
   }
   EventLoop& loop() { return loop_; }
+  void say(const ClientWord& word) const { client_->send(word); }
   /// As if somebody had written into what it shares with the agent.
   void damage_line() const {
     const std::span<std::byte> line = client_->line_for_tests();
@@ -475,6 +476,29 @@ TEST_F(NodeSessions, what_a_client_with_a_damaged_ring_holds_stays_its_own) {
   EXPECT_TRUE(reads_words(damaged, {0, kFileBytes})) << "for itself, from now on";
   EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
   EXPECT_TRUE(is_words(held->bytes(), 3 * kUnit));
+}
+
+TEST_F(NodeSessions, words_without_sense_are_passed_over) {
+  Seat seat(node.name());
+  const Session session = open(seat, SmallPlan{.slots = 4, .slots_max = 4});
+  const auto unit = static_cast<std::uint32_t>(kUnit);
+  const ClientWord good{.splinter = 7, .part = {0, unit}, .kind = ClientWord::Kind::kAwait};
+  const std::array<ValidBytes, 4> parts{
+      {{5, 5}, {9, 5}, {0, unit + 1}, {unit, unit}}};
+  for (const ValidBytes& part : parts) {
+    ClientWord word = good;
+    word.part = part;
+    seat.say(word);
+    word.kind = ClientWord::Kind::kWant;
+    seat.say(word);
+  }
+  ClientWord outside = good;
+  outside.splinter = 1000000;
+  seat.say(outside);
+  ClientWord urgent = good;
+  urgent.urgency = static_cast<Urgency>(200);
+  seat.say(urgent);
+  EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
 }
 
 /// A client that knows how to connect, and nothing else.

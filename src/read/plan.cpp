@@ -19,9 +19,10 @@ constexpr std::uint64_t kSplinterBytesMax = 16_MiB;
 constexpr std::uint32_t kDirectDepth = 16;
 // Copies from the page cache: more than this at once only fight for the cores.
 constexpr std::uint32_t kBufferedDepth = 4;
-// A window that stays in a core's cache made copying from the page cache twice as fast as one of 64
-// MiB.
 constexpr std::uint64_t kBufferedWindowBytes = 1_MiB;
+// Copies from the page cache overlap nothing: what is filled should be read from a core's cache.
+// Two splinters took 0.85 of the time of four and 0.5 of that of a window of 64 MiB.
+constexpr std::uint64_t kCachedSplinters = 2;
 constexpr std::uint64_t kDirectWindowBytes = 16_MiB;
 // Half of the window is for what was asked for.
 constexpr std::uint64_t kEagerShare = 2;
@@ -93,12 +94,17 @@ std::uint64_t choose_budget(const ReadFacts& facts, std::uint64_t window_bytes) 
   return std::max(smallest, facts.available_bytes - std::min(facts.available_bytes, reserve));
 }
 
+/// What it is when nothing limits it.
+std::uint64_t like_window(const ReadPlan& plan, const ReadFacts& facts) {
+  if (plan.access == Access::kDirect) return kDirectWindowBytes;
+  return facts.cached ? kCachedSplinters * plan.splinter_bytes : kBufferedWindowBytes;
+}
+
 /// What the session likes, as long as that leaves the reserve alone and half of the rest for the
 /// next one; else what keeps a device busy; else a few splinters.
 std::uint64_t choose_window(ReadPlan& plan, const ReadFacts& facts) {
-  const std::uint64_t smallest = kSplintersMin * plan.splinter_bytes;
-  const std::uint64_t liked = std::max(
-      smallest, plan.access == Access::kDirect ? kDirectWindowBytes : kBufferedWindowBytes);
+  const std::uint64_t liked = like_window(plan, facts);
+  const std::uint64_t smallest = std::min(liked, kSplintersMin * plan.splinter_bytes);
   const std::uint64_t reserve = std::max(facts.total_bytes, facts.available_bytes) / kReserveShare;
   const std::uint64_t spare = facts.available_bytes - std::min(facts.available_bytes, reserve);
   const std::uint64_t fair = std::max({spare / 2, std::min(spare, kBusyWindowBytes), smallest});

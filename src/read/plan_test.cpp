@@ -18,9 +18,11 @@ ReadFacts facts(std::uint64_t size, Access access) {
 }
 
 TEST(ReadPlan, warm_file_gets_a_window_that_fits_a_core_cache) {
-  const auto plan = plan_read(facts(1_GiB, Access::kBuffered));
+  ReadFacts about = facts(1_GiB, Access::kBuffered);
+  about.cached = true;
+  const auto plan = plan_read(about);
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->window_bytes, 1_MiB);
+  EXPECT_EQ(plan->window_bytes, 512_KiB);
   EXPECT_EQ(plan->budget_bytes, 64_MiB);
   EXPECT_EQ(plan->splinter_bytes, 256_KiB);
 }

@@ -28,7 +28,9 @@ class SplinterWait {
   Result<Presence> ask(SplinterIndex splinter, ValidBytes part, Precision precision);
   bool arm(detail::Waiter& waiter);
   void disarm(detail::Waiter& waiter) noexcept;
-  bool help() { return !copy_ && core_->help(splinter_, part_, precision_); }
+  bool help(detail::Help how) {
+    return !copy_ && core_->help(splinter_, part_, precision_, how);
+  }
   ErrorDetails describe(std::uint64_t offset) const;
 
   /// From now on the request waits for a private copy of `range`.
@@ -56,7 +58,7 @@ class GatherRead final : public detail::PendingResult<ByteCount> {
   bool advance() override;
   bool arm(detail::Waiter& waiter) override { return !finished() && wait_.arm(waiter); }
   void disarm(detail::Waiter& waiter) noexcept override { wait_.disarm(waiter); }
-  bool help() override { return wait_.help(); }
+  bool help(detail::Help how) override { return wait_.help(how); }
   Executor& executor() const override { return wait_.core().executor(); }
   ErrorDetails describe() const override;
   Result<ByteCount> take() override;
@@ -90,7 +92,7 @@ class ViewRequest final : public detail::PendingResult<View> {
   bool advance() override;
   bool arm(detail::Waiter& waiter) override { return !finished_ && wait_.arm(waiter); }
   void disarm(detail::Waiter& waiter) noexcept override { wait_.disarm(waiter); }
-  bool help() override { return wait_.help(); }
+  bool help(detail::Help how) override { return wait_.help(how); }
   Executor& executor() const override { return wait_.core().executor(); }
   ErrorDetails describe() const override { return wait_.describe(range_.offset); }
   Result<View> take() override;

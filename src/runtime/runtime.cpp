@@ -66,10 +66,6 @@ Status agree_on_size(const Result<std::shared_ptr<comm::Communicator>>& ranks,
                            " bytes: it is not one file, or somebody is writing it"});
 }
 
-}  // namespace
-
-namespace {
-
 using SharedSession = std::shared_ptr<read::SessionCore>;
 
 /// What a session is opened for.
@@ -85,6 +81,7 @@ Result<SharedSession> host_session(RuntimeCore& runtime, Way way, const Request&
   auto complete = plan_read({.extent = request.extent,
                              .access = way.access,
                              .access_reason = way.reason,
+                             .cached = way.cached,
                              .alignment_bytes = way.file->alignment_bytes(),
                              .available_bytes = runtime.windows()->available_bytes(),
                              .total_bytes = runtime.windows()->budget_bytes()},
