@@ -99,8 +99,8 @@ class Team {
 
 /// What a job gave.
 struct Measured {
-  double seconds = 0;                  ///< from when all ranks may start until all are done
-  std::vector<double> found;           ///< by each rank itself (Performance::found)
+  double seconds = 0;         ///< from the first start of a rank to the last end; on the first rank
+  std::vector<double> found;  ///< by each rank itself (Performance::found)
   std::vector<double> received_bytes;  ///< by network on each rank's host meanwhile
 };
 

@@ -36,6 +36,9 @@ class Executor {
   /// that thread; each yes counts as used. An executor that says no gives every other task its turn
   /// first.
   virtual bool grants_inline_work() noexcept { return false; }
+
+  /// Whether its threads copy from the page cache instead of sleeping. From any thread.
+  virtual bool works_while_idle() const noexcept { return false; }
 };
 
 /// The default executor: a queue that the owner empties by calling poll() or wait(). Any number of
@@ -52,6 +55,7 @@ class EventLoop final : public Executor {
 
   /// A few times between two calls of poll() or wait().
   bool grants_inline_work() noexcept override;
+  bool works_while_idle() const noexcept override { return static_cast<bool>(idle_work_); }
 
   /// Runs all work that is queued now; returns how many pieces ran. Never blocks.
   std::size_t poll();

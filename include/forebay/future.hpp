@@ -11,6 +11,7 @@
 #include <chrono>
 #include <concepts>
 #include <coroutine>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -33,6 +34,8 @@ class Waiter {
   virtual ~Waiter() = default;
   /// Called by an agent, under its lock: must not block and must not call back into Forebay.
   virtual void signal() noexcept = 0;
+  /// Whether threads that would sleep otherwise do what is waited for: then nobody else need come.
+  virtual bool has_helpers() const noexcept { return false; }
 };
 
 /// What somebody who waits for a request may do for it.
@@ -103,6 +106,7 @@ class Driver : public Work, private Waiter {
  private:
   static void run_posted(Work& work) noexcept;
   void signal() noexcept override { executor_->post(*this); }
+  bool has_helpers() const noexcept override { return executor_->works_while_idle(); }
   Executor* executor_ = nullptr;
 };
 

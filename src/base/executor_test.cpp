@@ -109,6 +109,20 @@ TEST(EventLoop, a_sleeper_does_what_is_offered_to_the_idle) {
   loop.interrupt();
 }
 
+TEST(EventLoop, grants_some_inline_work_between_two_turns) {
+  EventLoop loop;
+  EXPECT_FALSE(loop.grants_inline_work()) << "nobody has ever emptied it";
+  for (int turn = 0; turn < 3; ++turn) {
+    loop.poll();
+    EXPECT_TRUE(loop.grants_inline_work());
+    int granted = 1;
+    while (granted < 1000 && loop.grants_inline_work())
+      ++granted;
+    EXPECT_LT(granted, 1000) << "others must have their turn";
+    EXPECT_FALSE(loop.grants_inline_work());
+  }
+}
+
 TEST(EventLoop, descriptor_is_readable_while_work_is_queued) {
   EventLoop loop;
   std::vector<int> list;

@@ -37,6 +37,47 @@ TEST_F(FutureTest, coroutine_resumes_on_the_default_executor) {
   EXPECT_EQ(source_.alive(), 0);
 }
 
+Detached add(Source<int>& from, int& sum) { sum += *co_await from.future(); }
+
+TEST_F(FutureTest, coroutine_copies_inline_instead_of_being_suspended) {
+  source_.on_help = [&](detail::Help how) {
+    EXPECT_EQ(how, detail::Help::kCopy);
+    source_.finish(5);
+    return true;
+  };
+  loop_.poll();
+  int sum = 0;
+  add(source_, sum);
+  EXPECT_EQ(sum, 5);
+  EXPECT_EQ(loop_.poll(), 0U) << "it was not suspended";
+}
+
+TEST_F(FutureTest, coroutine_that_gets_no_further_inline_is_suspended) {
+  int helped = 0;
+  source_.on_help = [&](detail::Help) { return ++helped < 3; };
+  loop_.poll();
+  int sum = 0;
+  add(source_, sum);
+  EXPECT_EQ(helped, 3);
+  EXPECT_TRUE(source_.is_armed());
+  source_.finish(6);
+  EXPECT_EQ(loop_.poll(), 1U);
+  EXPECT_EQ(sum, 6);
+}
+
+TEST_F(FutureTest, coroutine_leaves_the_executor_time_for_others) {
+  std::uint64_t helped = 0;
+  source_.on_help = [&](detail::Help) { return ++helped < 1'000'000; };
+  loop_.poll();
+  int sum = 0;
+  add(source_, sum);
+  EXPECT_LT(helped, 1000U);
+  EXPECT_TRUE(source_.is_armed());
+  source_.finish(7);
+  loop_.poll();
+  EXPECT_EQ(sum, 7);
+}
+
 TEST_F(FutureTest, coroutine_resumes_on_the_executor_it_names) {
   EventLoop other;
   int seen = 0;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <coroutine>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,6 +37,9 @@ class Source {
     if (waiter_ != nullptr) std::exchange(waiter_, nullptr)->signal();
   }
   Future<T> future();
+
+  /// What a request does when its owner may help.
+  std::function<bool(detail::Help)> on_help;
 
   bool is_armed() {
     const std::lock_guard lock(mutex_);
@@ -72,6 +76,7 @@ class Source<T>::Request final : public detail::PendingResult<T> {
     const std::lock_guard lock(source_.mutex_);
     if (source_.waiter_ == &waiter) source_.waiter_ = nullptr;
   }
+  bool help(detail::Help how) override { return source_.on_help && source_.on_help(how); }
   Executor& executor() const override { return source_.executor_; }
   ErrorDetails describe() const override {
     return {.operation = "read", .path = "data", .offset_bytes = 7};

@@ -49,7 +49,7 @@ void CopyAgent::serve(const std::shared_ptr<TransferSource>& source) {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
     if (source->cached()) {
-      look_later(source, now() + kFirstChance);
+      look_later(source, now() + (has_helpers(*source) ? kNextChance : kFirstChance));
     } else {
       inbox_.push_back(source);
       if (idle_count_ > 0) announced_.notify_one();
@@ -66,6 +66,10 @@ void CopyAgent::resume(const std::shared_ptr<TransferSource>& source) {
     if (stopping_) return;  // helpers may be gone: a View was kept too long
   }
   call_helpers_();
+}
+
+bool CopyAgent::has_helpers(const TransferSource& source) {
+  return source.cached() && source.helped_since(now() - kHelpersStay);
 }
 
 /// Under the lock. A thread that sleeps until a later time is told of the earlier one.
@@ -117,10 +121,10 @@ void CopyAgent::work_on(const std::shared_ptr<TransferSource>& source) {
 }
 
 void CopyAgent::read_on(const std::shared_ptr<TransferSource>& source) {
-  if (source->cached() && source->helped_since(now() - kFirstChance)) {
+  if (has_helpers(*source)) {
     // Its threads copy for themselves; but whoever waits without a thread of theirs (a foreign
     // loop, another executor) may be none of them.
-    copy_once(source, Urgency::kAwaited);
+    copy_once(source, Urgency::kAwaitedHelpless);
     serve(source);
     return;
   }

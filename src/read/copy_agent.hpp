@@ -26,8 +26,12 @@ namespace forebay::read {
 
 class CopyAgent final : public Agent {
  public:
-  /// How long a session whose reads are copies is left to its own threads.
+  /// How long a session whose reads are copies is left to its own threads; and how long when they
+  /// have been copying: each look costs them some of their core.
   static constexpr std::chrono::microseconds kFirstChance{200};
+  static constexpr std::chrono::microseconds kNextChance{1000};
+  /// Threads that copied so lately will go on: they may have lost their core to somebody.
+  static constexpr std::chrono::milliseconds kHelpersStay{10};
 
   /// Fewer threads if the system refuses some; kLimit if it refuses all.
   /// `call_helpers` is told when there may be something to help() with; it must not block.
@@ -51,6 +55,7 @@ class CopyAgent final : public Agent {
   void run();
   std::shared_ptr<TransferSource> next_source();
   void requeue_due();
+  static bool has_helpers(const TransferSource& source);
   void look_later(const std::shared_ptr<TransferSource>& source, TimePoint when);
   void work_on(const std::shared_ptr<TransferSource>& source);
   void read_on(const std::shared_ptr<TransferSource>& source);

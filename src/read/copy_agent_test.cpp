@@ -90,6 +90,26 @@ TEST_F(CopyAgentTest, who_helps_tells_the_agent_what_became_possible) {
   session->disarm(9, flag);
 }
 
+Detached sum_of_words(const Session& session, std::uint64_t count, bool& done) {
+  std::vector<std::byte> into(kUnit);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto got = co_await session.read(i * kUnit, std::span(into));
+    EXPECT_TRUE(got);
+    EXPECT_TRUE(is_words(into, i * kUnit));
+  }
+  done = true;
+}
+
+// Thousands that are suspended at once take more memory than a core's cache has.
+TEST_F(CopyAgentTest, a_task_copies_for_itself_instead_of_being_suspended) {
+  const Session handle = HandleAccess::session(session);
+  loop.poll();
+  bool done = false;
+  sum_of_words(handle, 3, done);
+  EXPECT_TRUE(done);
+  EXPECT_GE(session->report().loads_by_waiters, 1U);
+}
+
 // While a thread streams, its session is left to it; those who wait without a thread of the
 // session's are not part of that.
 TEST_F(CopyAgentTest, a_foreign_waiter_is_served_beside_a_thread_that_streams) {

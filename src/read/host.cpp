@@ -177,7 +177,8 @@ bool SessionHost::arm(SplinterIndex splinter,
     const std::lock_guard lock(mutex_);
     // kStarved is not taken here: it belongs to the next want().
     if (starved_.contains(splinter)) return false;
-    const auto presence = want_locked(splinter, part, Urgency::kAwaited, precision);
+    const Urgency urgency = waiter.has_helpers() ? Urgency::kAwaited : Urgency::kAwaitedHelpless;
+    const auto presence = want_locked(splinter, part, urgency, precision);
     if (!presence || *presence != Presence::kComing) return false;
     waiters_[splinter].push_back({.waiter = &waiter, .bytes = part.size()});
   }
@@ -199,7 +200,7 @@ void SessionHost::await(SplinterIndex splinter,
                         Client& client) {
   {
     const std::lock_guard lock(mutex_);
-    const auto presence = want_locked(splinter, part, Urgency::kAwaited, precision);
+    const auto presence = want_locked(splinter, part, Urgency::kAwaitedHelpless, precision);
     if (!presence || *presence != Presence::kComing) {
       const bool unreadable = unreadable_.contains(splinter);
       client.tell(handle(), splinter, unreadable ? News::kUnreadable : News::kChanged);

@@ -483,8 +483,7 @@ TEST_F(NodeSessions, words_without_sense_are_passed_over) {
   const Session session = open(seat, SmallPlan{.slots = 4, .slots_max = 4});
   const auto unit = static_cast<std::uint32_t>(kUnit);
   const ClientWord good{.splinter = 7, .part = {0, unit}, .kind = ClientWord::Kind::kAwait};
-  const std::array<ValidBytes, 4> parts{
-      {{5, 5}, {9, 5}, {0, unit + 1}, {unit, unit}}};
+  const std::array<ValidBytes, 4> parts{{{5, 5}, {9, 5}, {0, unit + 1}, {unit, unit}}};
   for (const ValidBytes& part : parts) {
     ClientWord word = good;
     word.part = part;

@@ -12,13 +12,15 @@ namespace forebay::read {
 
 namespace {
 
-/// After so many fruitless polls an owner counts as blocked: it may be spinning on this request
-/// alone.
+/// After so many fruitless polls an owner is one that polls, and did not just come too early ...
+constexpr std::uint32_t kPollsUntilHelpless = 2;
+/// ... and counts as blocked: it may be spinning on this request alone.
 constexpr std::uint32_t kPollsUntilBlocked = 64;
 
 Urgency urgency_after(std::uint32_t fruitless) {
   if (fruitless == 0) return Urgency::kAsked;
-  return fruitless < kPollsUntilBlocked ? Urgency::kAwaited : Urgency::kBlocked;
+  if (fruitless < kPollsUntilHelpless) return Urgency::kAwaited;
+  return fruitless < kPollsUntilBlocked ? Urgency::kAwaitedHelpless : Urgency::kBlocked;
 }
 
 }  // namespace

@@ -28,9 +28,7 @@ class SplinterWait {
   Result<Presence> ask(SplinterIndex splinter, ValidBytes part, Precision precision);
   bool arm(detail::Waiter& waiter);
   void disarm(detail::Waiter& waiter) noexcept;
-  bool help(detail::Help how) {
-    return !copy_ && core_->help(splinter_, part_, precision_, how);
-  }
+  bool help(detail::Help how) { return !copy_ && core_->help(splinter_, part_, precision_, how); }
   ErrorDetails describe(std::uint64_t offset) const;
 
   /// From now on the request waits for a private copy of `range`.

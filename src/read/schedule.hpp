@@ -23,10 +23,11 @@ namespace forebay::read {
 
 /// How much somebody needs a splinter; it decides what may be pushed out for it.
 enum class Urgency : std::uint8_t {
-  kHint,     ///< will probably be wanted soon
-  kAsked,    ///< a request exists; nobody waits for it right now
-  kAwaited,  ///< a coroutine, a continuation or a foreign loop waits
-  kBlocked,  ///< a thread does nothing else
+  kHint,             ///< will probably be wanted soon
+  kAsked,            ///< a request exists; nobody waits for it right now
+  kAwaited,          ///< a coroutine or a continuation waits
+  kAwaitedHelpless,  ///< the same, and no thread of its executor does an agent's work
+  kBlocked,          ///< a thread does nothing else
 };
 
 /// Whether a request wants just its own bytes of a splinter, or takes it for part of a longer run.
@@ -148,7 +149,7 @@ class Schedule {
     Urgency urgency = Urgency::kHint;
   };
   using Wants = std::unordered_map<SplinterIndex, Want>;
-  static constexpr std::size_t kUrgencies = 4;
+  static constexpr std::size_t kUrgencies = static_cast<std::size_t>(Urgency::kBlocked) + 1;
   static constexpr SplinterIndex kNobody = UINT32_MAX;
 
   Standing survey_slot(std::uint32_t index);

@@ -202,10 +202,10 @@ TEST(Schedule, where_reading_again_is_cheap_held_memory_makes_the_window_grow_at
 TEST(Schedule, only_wants_of_an_urgency_are_done_if_so_asked) {
   Bench bench(16, limits(4, 4, 4));
   Load load;
-  bench.want(5, Urgency::kAsked);
-  EXPECT_EQ(bench.schedule.next(load, bench.now, Urgency::kAwaited), Verdict::kRest);
-  bench.want(6, Urgency::kAwaited);
-  ASSERT_EQ(bench.schedule.next(load, bench.now, Urgency::kAwaited), Verdict::kLoad);
+  bench.want(5, Urgency::kAwaited);
+  EXPECT_EQ(bench.schedule.next(load, bench.now, Urgency::kAwaitedHelpless), Verdict::kRest);
+  bench.want(6, Urgency::kAwaitedHelpless);
+  ASSERT_EQ(bench.schedule.next(load, bench.now, Urgency::kAwaitedHelpless), Verdict::kLoad);
   EXPECT_EQ(load.splinter, 6U);
   EXPECT_EQ(bench.run(), (std::vector<SplinterIndex>{5, 0, 1}));
 }
