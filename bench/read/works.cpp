@@ -103,11 +103,16 @@ int open_to_read(const Cut& cut) { return ::open(cut.path.c_str(), O_RDONLY | O_
 Status pread_slice(int descriptor, const Mine& mine, std::uint64_t task) {
   const ByteRange slice = mine.cut.slice(task);
   const auto into = mine.buffer(task);
-  const auto got = ::pread(descriptor, into.data(), slice.size, static_cast<off_t>(slice.offset));
-  if (got != static_cast<ssize_t>(slice.size)) {
-    return tl::unexpected<Error>(system_error(
-        {.operation = "pread", .path = mine.cut.path.string(), .offset_bytes = slice.offset},
-        errno));
+  std::size_t done = 0;
+  while (done < slice.size) {  // one call gives less than 2 GiB
+    const auto got = ::pread(descriptor, into.data() + done, slice.size - done,
+                             static_cast<off_t>(slice.offset + done));
+    if (got <= 0) {
+      return tl::unexpected<Error>(system_error(
+          {.operation = "pread", .path = mine.cut.path.string(), .offset_bytes = slice.offset},
+          got == 0 ? EIO : errno));
+    }
+    done += static_cast<std::size_t>(got);
   }
   return touch(into, slice.offset);
 }
