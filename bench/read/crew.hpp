@@ -34,6 +34,7 @@ enum class Work : std::uint32_t {
   kMpiCollective,     ///< MPI-IO: each rank reads its share in one collective call
   kMisses,            ///< views of what is not in the window, one after the other (single.cpp)
   kMissesPlainly,     ///< the same pieces by pread
+  kForget,            ///< nothing, once all ranks have given back what earlier jobs needed
   kBareSession,       ///< as kSession, with a Runtime of its own and nothing else in memory
   kBareNaive,         ///< as kNaiveDescriptor through one buffer, with nothing else in memory
   kStart,             ///< a Runtime is made and reads its first bytes

@@ -16,6 +16,8 @@ constexpr double kMebibyte = 1024.0 * 1024.0;
 
 /// The most that the node's ranks had together during a job, in MiB.
 Result<double> peak_of(Work work, const Cut& cut) {
+  // What other ranks have left of earlier jobs must not be in the first sample.
+  if (auto alone = the_crew().time(Job::of(Work::kForget, cut)); !alone) return alone;
   const auto peak = PeakMemory::start(the_crew().processes_of_node());
   if (!peak) return tl::unexpected<Error>(peak.error());
   return the_crew().time(Job::of(work, cut)).map([&](double) {

@@ -299,7 +299,9 @@ bool reads_into_buffers(Work work) {
   }
 }
 
-bool is_bare(Work work) { return work == Work::kBareSession || work == Work::kBareNaive; }
+bool is_bare(Work work) {
+  return work == Work::kBareSession || work == Work::kBareNaive || work == Work::kForget;
+}
 
 TaskRange tasks_of(const Job& job, const comm::Communicator& ranks) {
   const std::uint64_t rank = ranks.rank().number;
@@ -321,6 +323,8 @@ Result<std::unique_ptr<Performance>> prepare_work(const WorkSite& site) {
       return prepare_naive(site);
     case Work::kComputing:
       return std::make_unique<ComputingAlone>(std::chrono::milliseconds(site.job.pause_ms));
+    case Work::kForget:
+      return performed([] { return Status(); });
     case Work::kBareSession:
       return performed([ranks = site.team.as_ranks(), mine = Mine(site)] {
         return run_bare_session(ranks, mine);
