@@ -2,7 +2,7 @@
 #include "read/private_lane.hpp"
 
 #include <algorithm>
-#include <new>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -36,8 +36,8 @@ PrivateLane::PrivateLane(std::shared_ptr<storage::File> file,
                          std::shared_ptr<Agent> agent)
     : file_(std::move(file)), extent_(extent), agent_(std::move(agent)) {}
 
-std::shared_ptr<PrivateRead> PrivateLane::read(ByteRange range) try {
-  auto copy = std::make_shared<PrivateRead>(range, load_alignment_of(*file_));
+std::shared_ptr<PrivateRead> PrivateLane::read(ByteRange range) {
+  auto copy = std::make_shared<PrivateRead>(range, weak_from_this());
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return std::make_shared<PrivateRead>(range, *closed_);
@@ -47,24 +47,62 @@ std::shared_ptr<PrivateRead> PrivateLane::read(ByteRange range) try {
   }
   agent_->serve(shared_from_this());
   return copy;
-} catch (const std::bad_alloc&) {
-  return std::make_shared<PrivateRead>(
-      range, Error({.kind = ErrorClass::kLimit,
-                    .operation = "read",
-                    .path = file_->path(),
-                    .offset_bytes = range.offset,
-                    .cause = "no memory for a copy of " + std::to_string(range.size) +
-                             " bytes; views of others hold the session's window"}));
+}
+
+Error PrivateLane::no_memory_error(ByteRange range) const {
+  return Error({.kind = ErrorClass::kLimit,
+                .operation = "read",
+                .path = file_->path(),
+                .offset_bytes = range.offset,
+                .cause = "no memory for a copy of " + std::to_string(range.size) +
+                         " bytes; views of others hold the session's window"});
+}
+
+/// Null if none waits, or those that have begun hold enough.
+std::shared_ptr<PrivateRead> PrivateLane::next_to_begin() {
+  const TimePoint now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  if (waiting_.empty()) return nullptr;
+  if (held_bytes_ >= held_bytes_max_) {
+    if (now < changed_at_ + kPatience) return nullptr;
+    held_bytes_max_ *= 2;
+  }
+  std::shared_ptr<PrivateRead> copy = std::move(waiting_.front());
+  waiting_.pop_front();
+  if (copy->begin(load_alignment_of(*file_))) held_bytes_ += copy->memory().size();
+  changed_at_ = now;
+  return copy;
 }
 
 bool PrivateLane::next_transfer(Transfer& transfer, Urgency /*least*/) {
+  while (auto copy = next_to_begin()) {
+    if (!copy->memory().empty()) {
+      transfer = {.file_offset = copy->file_offset(),
+                  .memory = copy->memory(),
+                  .load = {},
+                  .copy = std::move(copy)};
+      return true;
+    }
+    copy->finish(no_memory_error(copy->range()));
+  }
+  return false;
+}
+
+std::optional<TimePoint> PrivateLane::retry_at() const {
   const std::lock_guard lock(mutex_);
-  if (waiting_.empty()) return false;
-  const auto& copy = waiting_.front();
-  transfer = {
-      .file_offset = copy->file_offset(), .memory = copy->memory(), .load = {}, .copy = copy};
-  waiting_.pop_front();
-  return true;
+  if (waiting_.empty() || held_bytes_ < held_bytes_max_) return std::nullopt;
+  return changed_at_ + kPatience;
+}
+
+void PrivateLane::taken(std::uint64_t bytes) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    held_bytes_ -= bytes;
+    changed_at_ = std::chrono::steady_clock::now();
+    if (held_bytes_ < kHeldBytesMax / 2) held_bytes_max_ = kHeldBytesMax;
+    if (waiting_.empty() || held_bytes_ >= held_bytes_max_) return;
+  }
+  agent_->serve(shared_from_this());
 }
 
 void PrivateLane::finish(const Transfer& transfer, const Result<std::uint64_t>& bytes) {
