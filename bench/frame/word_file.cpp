@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/assert.hpp"
+#include "base/descriptor.hpp"
 
 namespace forebay::bench {
 namespace {
@@ -82,10 +83,9 @@ Status write_word_file(const fs::path& path,
                        const ByteProgress& on_progress) {
   FOREBAY_ASSERT(size_bytes % kWordBytes == 0);
   if (const Status room = require_space(path.parent_path(), size_bytes); !room) return room;
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return failed("create", path, errno);
-  const int error_number = write_words(fd, size_bytes, on_progress);
-  close(fd);
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return failed("create", path, errno);
+  const int error_number = write_words(file.get(), size_bytes, on_progress);
   if (error_number == 0) return {};
   unlink(path.c_str());
   return failed("write", path, error_number);

@@ -44,21 +44,14 @@ void remove_abandoned(const fs::path& parent) {
 }  // namespace
 
 std::optional<FolderLock> FolderLock::take(const fs::path& folder, Patience patience) {
-  FolderLock lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (lock.descriptor_ < 0) return std::nullopt;
+  Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!opened) return std::nullopt;
   const int operation = LOCK_EX | (patience == Patience::kNone ? LOCK_NB : 0);
-  while (::flock(lock.descriptor_, operation) != 0) {
+  while (::flock(opened.get(), operation) != 0) {
     if (errno != EINTR) return std::nullopt;
   }
-  return lock;
+  return FolderLock(std::move(opened));
 }
-
-FolderLock::~FolderLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-FolderLock::FolderLock(FolderLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 WorkFolder::WorkFolder(fs::path path)
     : path_(std::move(path)), lock_(FolderLock::take(path_, FolderLock::Patience::kNone)) {}

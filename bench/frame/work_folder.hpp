@@ -8,6 +8,9 @@
 
 #include <filesystem>
 #include <optional>
+#include <utility>
+
+#include "base/descriptor.hpp"
 
 namespace forebay::bench {
 
@@ -18,13 +21,10 @@ class FolderLock {
 
   /// No value if another process has it, or if the file system has no locks.
   static std::optional<FolderLock> take(const std::filesystem::path& folder, Patience patience);
-  ~FolderLock();
-  FolderLock(FolderLock&& other) noexcept;
-  FolderLock& operator=(FolderLock&&) = delete;
 
  private:
-  explicit FolderLock(int descriptor) noexcept : descriptor_(descriptor) {}
-  int descriptor_;
+  explicit FolderLock(Descriptor folder) noexcept : folder_(std::move(folder)) {}
+  Descriptor folder_;
 };
 
 /// Exists from make() to its destruction, with everything in it.

@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "bench/frame/clock.hpp"
 #include "bench/read/computing.hpp"
 #include "bench/read/works.hpp"
@@ -265,22 +266,19 @@ class CollectiveOverLink final : public LinkWork {
 class SendOverLink final : public LinkWork {
  public:
   static Result<std::unique_ptr<Performance>> make(const WorkSite& site) {
-    const int descriptor = ::open(site.job.cut().path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) {
+    Descriptor file(::open(site.job.cut().path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) {
       return tl::unexpected<Error>(
           system_error({.operation = "open", .path = site.job.cut().path.string()}, errno));
     }
-    return std::unique_ptr<Performance>(new SendOverLink(site, descriptor));
+    return std::unique_ptr<Performance>(new SendOverLink(site, std::move(file)));
   }
-  ~SendOverLink() override { ::close(descriptor_); }
-  SendOverLink(const SendOverLink&) = delete;
-  SendOverLink& operator=(const SendOverLink&) = delete;
 
  private:
   static constexpr std::uint64_t kPieceBytes = 4_MiB;
 
-  SendOverLink(const WorkSite& site, int descriptor)
-      : LinkWork(site), descriptor_(descriptor), buffer_(kPieceBytes) {}
+  SendOverLink(const WorkSite& site, Descriptor file)
+      : LinkWork(site), file_(std::move(file)), buffer_(kPieceBytes) {}
 
   Status move() override {
     if (sides().is_taker()) return receive_share();
@@ -307,7 +305,7 @@ class SendOverLink final : public LinkWork {
     return for_pieces(sides().share_of_taker(taker, job()), [&](ByteRange piece) -> Status {
       // A piece that cannot be read is sent, too: somebody waits for it, and will see.
       const auto got =
-          ::pread(descriptor_, buffer_.data(), piece.size, static_cast<off_t>(piece.offset));
+          ::pread(file_.get(), buffer_.data(), piece.size, static_cast<off_t>(piece.offset));
       if (got != static_cast<ssize_t>(piece.size)) std::fill(buffer_.begin(), buffer_.end(), kBad);
       const auto bytes = std::span(buffer_).first(piece.size);
       return sides().ranks().send(bytes, sides().takers()[taker], kPiece).wait();
@@ -322,7 +320,7 @@ class SendOverLink final : public LinkWork {
   }
 
   static constexpr std::byte kBad{0xFF};
-  int descriptor_;
+  const Descriptor file_;
   std::vector<std::byte> buffer_;
 };
 

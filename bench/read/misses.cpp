@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "bench/frame/clock.hpp"
 #include "bench/read/rows.hpp"
 #include "bench/read/the_crew.hpp"
@@ -85,20 +86,14 @@ class SessionSource {
   Session session_;
 };
 
-/// A descriptor, and a buffer of one piece.
+/// The file itself, and a buffer of one piece.
 class PlainSource {
  public:
-  explicit PlainSource(const Cut& cut)
-      : descriptor_(::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~PlainSource() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  PlainSource(PlainSource&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  PlainSource& operator=(PlainSource&&) = delete;
+  explicit PlainSource(const Cut& cut) : file_(::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC)) {}
 
   Status read(ByteRange piece) {
     const auto got =
-        ::pread(descriptor_, buffer_.data(), piece.size, static_cast<off_t>(piece.offset));
+        ::pread(file_.get(), buffer_.data(), piece.size, static_cast<off_t>(piece.offset));
     if (got == static_cast<ssize_t>(piece.size)) return touch(buffer_, piece.offset);
     return tl::unexpected<Error>(
         system_error({.operation = "pread", .offset_bytes = piece.offset}, errno));
@@ -106,7 +101,7 @@ class PlainSource {
   Status check(std::uint64_t /*asked_bytes*/) const { return {}; }
 
  private:
-  int descriptor_;
+  Descriptor file_;
   std::array<std::byte, kPieceBytes> buffer_{};
 };
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "bench/read/computing.hpp"
 #include "runner/task.hpp"
 
@@ -98,7 +99,9 @@ struct Mine {
   Computing* computing = nullptr;  ///< in the background; null: none
 };
 
-int open_to_read(const Cut& cut) { return ::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC); }
+Descriptor open_to_read(const Cut& cut) {
+  return Descriptor(::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC));
+}
 
 Status pread_slice(int descriptor, const Mine& mine, std::uint64_t task) {
   const ByteRange slice = mine.cut.slice(task);
@@ -122,21 +125,19 @@ enum class Descriptors : std::uint8_t { kOneForTask, kOneForRank };
 
 runner::Task naive_task(const Mine& mine, std::uint64_t task, int shared) {
   const Computing::Reader reader(mine.computing);
-  const int descriptor = shared >= 0 ? shared : open_to_read(mine.cut);
-  const Status read = pread_slice(descriptor, mine, task);
-  if (shared < 0 && descriptor >= 0) ::close(descriptor);
-  co_return read;
+  if (shared >= 0) co_return pread_slice(shared, mine, task);
+  const Descriptor own = open_to_read(mine.cut);
+  co_return pread_slice(own.get(), mine, task);
 }
 
 Status run_naive(EventLoop& loop, const Mine& mine, Descriptors descriptors) {
   runner::TaskGroup group(loop);
   if (mine.computing != nullptr) group.spawn(mine.computing->task());
-  const int shared = descriptors == Descriptors::kOneForRank ? open_to_read(mine.cut) : -1;
+  Descriptor shared;
+  if (descriptors == Descriptors::kOneForRank) shared = open_to_read(mine.cut);
   for (std::uint64_t task = mine.tasks.first; task < mine.tasks.last; ++task)
-    group.spawn(naive_task(mine, task, shared));
-  const Status done = group.run();
-  if (shared >= 0) ::close(shared);
-  return done;
+    group.spawn(naive_task(mine, task, shared.get()));
+  return group.run();
 }
 
 /// Slices may be larger than the session's memory.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "bench/frame/clock.hpp"
 #include "bench/solo/solo.hpp"
 #include "tools/probe/page_cache.hpp"
@@ -60,16 +61,15 @@ Result<double> time_request(Runtime& runtime, const Block& block, std::span<std:
 
 Result<double> time_rows(const Block& block, std::span<std::byte> into) {
   const Stopwatch watch;
-  const int descriptor = ::open(block.path.c_str(), O_RDONLY | O_CLOEXEC);
+  const Descriptor file(::open(block.path.c_str(), O_RDONLY | O_CLOEXEC));
   std::uint64_t done = 0;
   for (std::uint64_t z = 0; z < block.block_edge; ++z) {
     for (std::uint64_t y = 0; y < block.block_edge; ++y) {
       const auto at = static_cast<off_t>(block.row_offset(z, y));
-      if (::pread(descriptor, into.data() + done, block.row_bytes(), at) < 0) break;
+      if (::pread(file.get(), into.data() + done, block.row_bytes(), at) < 0) break;
       done += block.row_bytes();
     }
   }
-  ::close(descriptor);
   const double seconds = watch.seconds();
   if (auto checked = check(block, into); !checked) return tl::unexpected<Error>(checked.error());
   return seconds;

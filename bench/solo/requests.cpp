@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "bench/frame/clock.hpp"
 #include "bench/solo/solo.hpp"
 #include "tools/probe/page_cache.hpp"
@@ -60,15 +61,14 @@ Result<double> time_fetch(const File& file, const Cut& cut) {
 /// The peer: each task preads its KiB into its own buffer.
 Result<double> time_preads(const Cut& cut, std::span<std::byte> memory) {
   const Stopwatch watch;
-  const int descriptor = ::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC);
+  const Descriptor file(::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC));
   for (std::uint64_t task = 0; task < cut.task_count; ++task) {
     const ByteRange slice = cut.slice(task);
     const auto into = memory.subspan(slice.offset, slice.size);
-    if (::pread(descriptor, into.data(), into.size(), static_cast<off_t>(slice.offset)) < 0) break;
+    if (::pread(file.get(), into.data(), into.size(), static_cast<off_t>(slice.offset)) < 0) break;
     if (auto touched = touch(into, slice.offset); !touched)
       return tl::unexpected<Error>(touched.error());
   }
-  ::close(descriptor);
   return watch.seconds() * kMicroseconds / static_cast<double>(cut.task_count);
 }
 

@@ -8,28 +8,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "bench/frame/clock.hpp"
 #include "runner/task.hpp"
 
 namespace forebay::bench::solo {
 
 namespace {
-
-/// A descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(const std::filesystem::path& path)
-      : value_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const noexcept { return value_; }
-
- private:
-  int value_;
-};
 
 runner::Task pread_task(int descriptor, ByteRange slice, std::span<std::byte> into) {
   const auto got = ::pread(descriptor, into.data(), slice.size, static_cast<off_t>(slice.offset));
@@ -52,12 +37,12 @@ Result<double> time_pread(const Cut& cut, std::span<std::byte> memory) {
   EventLoop loop;
   runner::TaskGroup group(loop);
   const Stopwatch watch;
-  const Descriptor descriptor(cut.path);
+  const Descriptor file(::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC));
   const bool shared = memory.size() == cut.task_bytes();
   for (std::uint64_t task = 0; task < cut.task_count; ++task) {
     const ByteRange slice = cut.slice(task);
     const std::uint64_t place = shared ? 0 : slice.offset;
-    group.spawn(pread_task(descriptor.get(), slice, memory.subspan(place, slice.size)));
+    group.spawn(pread_task(file.get(), slice, memory.subspan(place, slice.size)));
   }
   if (auto done = group.run(cut.threads); !done) return tl::unexpected<Error>(done.error());
   return watch.seconds();

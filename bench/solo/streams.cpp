@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "bench/frame/clock.hpp"
 #include "bench/solo/solo.hpp"
 #include "runner/task.hpp"
@@ -87,27 +88,23 @@ Result<double> time_direct(const Cut& cut) {
   if (::posix_memalign(&memory, kDirectReadBytes, kDirectReadBytes) != 0) throw std::bad_alloc();
   const std::unique_ptr<void, decltype(&std::free)> owner(memory, &std::free);
   const std::span<std::byte> buffer(static_cast<std::byte*>(memory), kDirectReadBytes);
-  const int descriptor = ::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
-  if (descriptor < 0) {
+  const Descriptor file(::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
+  if (!file) {
     return tl::unexpected<Error>(
         system_error({.operation = "open directly", .path = cut.path.string()}, errno));
   }
-  Status status;
   const Stopwatch watch;
-  for (std::uint64_t at = 0; status && at < cut.file_bytes;) {
-    const ssize_t got = ::pread(descriptor, buffer.data(), buffer.size(), static_cast<off_t>(at));
+  for (std::uint64_t at = 0; at < cut.file_bytes;) {
+    const ssize_t got = ::pread(file.get(), buffer.data(), buffer.size(), static_cast<off_t>(at));
     if (got <= 0) {
-      status = tl::unexpected<Error>(
+      return tl::unexpected<Error>(
           system_error({.operation = "pread directly", .offset_bytes = at}, errno));
-      break;
     }
-    status = touch(buffer.first(static_cast<std::size_t>(got)), at);
+    const Status touched = touch(buffer.first(static_cast<std::size_t>(got)), at);
+    if (!touched) return tl::unexpected<Error>(touched.error());
     at += static_cast<std::uint64_t>(got);
   }
-  const double seconds = watch.seconds();
-  ::close(descriptor);
-  if (!status) return tl::unexpected<Error>(status.error());
-  return seconds;
+  return watch.seconds();
 }
 
 Status bench_istream(Context& context,

@@ -11,6 +11,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
+
 namespace forebay::detail {
 
 namespace {
@@ -106,37 +108,37 @@ void Driver::run_posted(Work& work) noexcept {
 }
 
 struct EventDescriptor::Signal final : Waiter {
-  explicit Signal(int event_descriptor) : descriptor(event_descriptor) {}
+  explicit Signal(Descriptor event) : descriptor(std::move(event)) {}
   void signal() noexcept override {
     const std::uint64_t one = 1;
     // The counter cannot overflow into blocking: it is drained by every watch(), and the descriptor
     // is non-blocking.
-    [[maybe_unused]] const auto written = ::write(descriptor, &one, sizeof one);
+    [[maybe_unused]] const auto written = ::write(descriptor.get(), &one, sizeof one);
   }
-  int descriptor;
+  Descriptor descriptor;
 };
 
 Result<std::unique_ptr<EventDescriptor>> EventDescriptor::create() {
-  const int descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (descriptor < 0) {
+  Descriptor descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!descriptor) {
     return tl::unexpected<Error>(system_error({.operation = "create an event descriptor"}, errno));
   }
   return std::unique_ptr<EventDescriptor>(
-      new EventDescriptor(std::make_unique<Signal>(descriptor)));
+      new EventDescriptor(std::make_unique<Signal>(std::move(descriptor))));
 }
 
 EventDescriptor::EventDescriptor(std::unique_ptr<Signal> signal) : signal_(std::move(signal)) {}
 
-EventDescriptor::~EventDescriptor() { ::close(signal_->descriptor); }
+EventDescriptor::~EventDescriptor() = default;
 
-int EventDescriptor::descriptor() const noexcept { return signal_->descriptor; }
+int EventDescriptor::descriptor() const noexcept { return signal_->descriptor.get(); }
 
 void EventDescriptor::raise() noexcept { signal_->signal(); }
 
 void EventDescriptor::watch(Pending& pending) {
   forget(pending);
   std::uint64_t count = 0;
-  [[maybe_unused]] const auto drained = ::read(signal_->descriptor, &count, sizeof count);
+  [[maybe_unused]] const auto drained = ::read(signal_->descriptor.get(), &count, sizeof count);
   watching_ = pending.arm(*signal_);
   if (!watching_) raise();
 }

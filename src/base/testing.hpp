@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tests of futures share, here and in the modules above: a request whose end the test decides,
-// a coroutine of no library, and descriptors that are waited for with an end. For tests only.
+// a coroutine of no library, descriptors that are waited for with an end, and a count of them to
+// find lost ones. For tests only.
 #pragma once
 
 #include <forebay/executor.hpp>
@@ -8,8 +9,11 @@
 
 #include <atomic>
 #include <coroutine>
+#include <cstddef>
 #include <exception>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -112,6 +116,12 @@ inline bool is_readable(int descriptor) {
 inline bool becomes_readable(int descriptor) {
   pollfd entry{descriptor, POLLIN, 0};
   return ::poll(&entry, 1, 60'000) == 1;
+}
+
+/// How many descriptors this process has.
+inline std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator entries("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
 }
 
 class FutureTest : public ::testing::Test {

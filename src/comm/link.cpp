@@ -59,7 +59,7 @@ ssize_t uninterrupted(Call call) {
 
 }  // namespace
 
-Link::Link(Rank peer, Socket socket, LinkLimits limits)
+Link::Link(Rank peer, Descriptor socket, LinkLimits limits)
     : peer_(peer), socket_(std::move(socket)), limits_(limits) {
   FOREBAY_ASSERT(socket_);
 }
@@ -226,7 +226,7 @@ Status Link::end_message(LinkReceiver& receiver) {
 
 /// After this nothing of the owner's memory is touched any more.
 void Link::close(Error why) {
-  ::shutdown(socket_.descriptor(), SHUT_RDWR);
+  ::shutdown(socket_.get(), SHUT_RDWR);
   finish(std::move(why));
 }
 

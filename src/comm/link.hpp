@@ -68,7 +68,7 @@ class Link {
   using OnSent = std::function<void(const Status&)>;
 
   /// Takes over a connected, non-blocking stream socket.
-  Link(Rank peer, Socket socket, LinkLimits limits = {});
+  Link(Rank peer, Descriptor socket, LinkLimits limits = {});
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
   /// Drops what is queued, and what was to be told, without telling it.
@@ -77,7 +77,7 @@ class Link {
   Rank peer() const noexcept { return peer_; }
 
   /// What to poll. Readable also when the link has ended.
-  int descriptor() const noexcept { return socket_.descriptor(); }
+  int descriptor() const noexcept { return socket_.get(); }
   /// For poll() or epoll: POLLIN, and POLLOUT while something is queued. Changes in send() and
   /// attend() only.
   short interest() const noexcept;
@@ -123,7 +123,7 @@ class Link {
   Error closed(int error_number, const char* cause) const;
 
   const Rank peer_;
-  const Socket socket_;
+  const Descriptor socket_;
   const LinkLimits limits_;
   std::optional<Error> end_;
 

@@ -16,14 +16,14 @@ namespace {
 constexpr std::uint32_t kPayloadMax = std::uint32_t{16} << 20U;
 
 struct RawPair {
-  Socket left;
-  Socket right;
+  Descriptor left;
+  Descriptor right;
 };
 
 RawPair make_pair_of_sockets() {
   int ends[2] = {-1, -1};
   EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-  return {Socket(ends[0]), Socket(ends[1])};
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
 /// Two links that are connected; the kernel holds little, so nothing long goes in one piece.
@@ -32,7 +32,7 @@ class LinkTest : public testing::Test {
   LinkTest() {
     RawPair pair = make_pair_of_sockets();
     const int little = 4096;
-    ::setsockopt(pair.left.descriptor(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
+    ::setsockopt(pair.left.get(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
     left_ = std::make_unique<Link>(Rank{7}, std::move(pair.left), LinkLimits{kPayloadMax});
     right_ = std::make_unique<Link>(Rank{3}, std::move(pair.right), LinkLimits{kPayloadMax});
   }
@@ -141,7 +141,7 @@ TEST_F(LinkTest, one_turn_has_an_end) {
   const Bytes payload = pattern(0, kPayloadMax);
   RawPair pair = make_pair_of_sockets();
   const int much = static_cast<int>(kPayloadMax);
-  ::setsockopt(pair.left.descriptor(), SOL_SOCKET, SO_SNDBUFFORCE, &much, sizeof much);
+  ::setsockopt(pair.left.get(), SOL_SOCKET, SO_SNDBUFFORCE, &much, sizeof much);
   Link sender(Rank{0}, std::move(pair.left), {kPayloadMax});
   Link receiver(Rank{1}, std::move(pair.right), {kPayloadMax});
   for (std::size_t i = 0; i < 64; ++i)
@@ -216,11 +216,10 @@ class RawPeer : public testing::Test {
     link_ = std::make_unique<Link>(Rank{2}, std::move(pair.right), LinkLimits{kPayloadMax});
   }
   void write(std::span<const std::byte> bytes) const {
-    ASSERT_EQ(::write(raw_.descriptor(), bytes.data(), bytes.size()),
-              static_cast<ssize_t>(bytes.size()));
+    ASSERT_EQ(::write(raw_.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   }
 
-  Socket raw_;
+  Descriptor raw_;
   std::unique_ptr<Link> link_;
   Inbox inbox_;
 };
@@ -254,7 +253,7 @@ TEST_F(RawPeer, damaged_length_is_an_error_and_no_allocation) {
 TEST_F(RawPeer, end_in_the_middle_of_a_header_says_so) {
   const LinkHeader header{};
   write(std::as_bytes(std::span(&header, 1)).first(7));
-  raw_ = Socket();
+  raw_ = Descriptor();
   ASSERT_TRUE(drive({{link_.get(), &inbox_}}, [&] { return link_->end().has_value(); }));
   EXPECT_NE(link_->end()->cause().find("middle"), std::string::npos);
 }

@@ -90,7 +90,7 @@ Result<Meeting> arrange(Communicator& ranks, std::span<const Rank> agents, Prepa
 Result<Links> connect(Meeting meeting, const LinkOptions& options, const Preparation& mine) {
   meeting.socket = options.socket;
   meeting.limit_ms = options.connect_ms_max;
-  Result<std::vector<Socket>> sockets = meet(meeting, mine.listeners);
+  Result<std::vector<Descriptor>> sockets = meet(meeting, mine.listeners);
   if (!sockets) return tl::unexpected<Error>(sockets.error());
   Links links;
   for (std::size_t i = 0; i < sockets->size(); ++i) {

@@ -48,7 +48,7 @@ static_assert(sizeof(Greeting) == 40);
 
 /// A call under way, made or answered by this rank.
 struct Call {
-  Socket socket;
+  Descriptor socket;
   TimePoint ends;                   ///< given up then
   std::optional<std::size_t> peer;  ///< index; of an answered call unknown before its hello
   bool is_ours = false;             ///< made by this rank
@@ -59,7 +59,7 @@ struct Call {
 
 /// What is known of a peer while it is not reached.
 struct Progress {
-  Socket socket;  ///< set once it is reached
+  Descriptor socket;  ///< set once it is reached
   std::size_t next_address = 0;
   TimePoint next_call;
   bool is_called = false;  ///< a call of ours is under way
@@ -73,7 +73,7 @@ class MeetingRoom {
   MeetingRoom(const Meeting& meeting, const std::vector<Listener>& listeners)
       : meeting_(meeting), listeners_(listeners), progress_(meeting.peers.size()) {}
 
-  Result<std::vector<Socket>> run();
+  Result<std::vector<Descriptor>> run();
 
  private:
   bool calls(std::size_t peer) const { return meeting_.peers[peer].rank < meeting_.me; }
@@ -100,7 +100,7 @@ class MeetingRoom {
   TimePoint ends_;
 };
 
-Result<std::vector<Socket>> MeetingRoom::run() {
+Result<std::vector<Descriptor>> MeetingRoom::run() {
   ends_ = SteadyClock::shared().now() + meeting_.limit_ms;
   while (reached_ < progress_.size()) {
     const TimePoint now = SteadyClock::shared().now();
@@ -110,7 +110,7 @@ Result<std::vector<Socket>> MeetingRoom::run() {
     wait(now);
     attend();
   }
-  std::vector<Socket> sockets;
+  std::vector<Descriptor> sockets;
   for (Progress& peer : progress_)
     sockets.push_back(std::move(peer.socket));
   return sockets;
@@ -131,7 +131,7 @@ void MeetingRoom::begin_call_to(std::size_t peer, TimePoint now) {
   const Address& address = addresses[progress.next_address];
   progress.next_address = (progress.next_address + 1) % addresses.size();
   progress.next_call = progress.next_address == 0 ? now + kPauseBetweenRounds : now;
-  Result<Socket> socket = begin_call(address, meeting_.socket);
+  Result<Descriptor> socket = begin_call(address, meeting_.socket);
   if (!socket) {
     progress.trouble = socket.error().message();
     return;
@@ -149,11 +149,11 @@ void MeetingRoom::wait(TimePoint now) {
   TimePoint until = ends_;
   entries_.clear();
   for (const Listener& listener : listeners_)
-    entries_.push_back({listener.socket.descriptor(), POLLIN, 0});
+    entries_.push_back({listener.socket.get(), POLLIN, 0});
   for (const Call& call : calls_) {
     const bool is_calling = call.is_ours && !call.is_connected;
     const short events = is_calling ? POLLOUT : POLLIN;
-    entries_.push_back({call.socket.descriptor(), events, 0});
+    entries_.push_back({call.socket.get(), events, 0});
     until = std::min(until, call.ends);
   }
   for (std::size_t peer = 0; peer < progress_.size(); ++peer) {
@@ -183,7 +183,7 @@ void MeetingRoom::attend() {
 }
 
 void MeetingRoom::answer(const Listener& listener) {
-  Socket socket = accept_call(listener, meeting_.socket);
+  Descriptor socket = accept_call(listener, meeting_.socket);
   if (!socket) return;
   const auto is_stranger = [](const Call& call) { return !call.peer; };
   if (static_cast<std::size_t>(std::ranges::count_if(calls_, is_stranger)) >= kStrangersMax) {
@@ -210,7 +210,7 @@ Outcome MeetingRoom::advance(Call& call) {
 /// Never takes more than the greeting: what follows the last one is the owner's.
 Outcome MeetingRoom::hear(Call& call) {
   const auto rest = std::as_writable_bytes(std::span(&call.heard, 1)).subspan(call.heard_bytes);
-  const ssize_t got = ::recv(call.socket.descriptor(), rest.data(), rest.size(), 0);
+  const ssize_t got = ::recv(call.socket.get(), rest.data(), rest.size(), 0);
   const bool is_early = got < 0 && (errno == EAGAIN || errno == EINTR);
   if (is_early) return Outcome::kGoesOn;
   if (got <= 0) {
@@ -252,7 +252,7 @@ Greeting MeetingRoom::greeting(Step step, Rank from, Rank to) const {
 /// A fresh socket takes a greeting in one piece, or is of no use.
 bool MeetingRoom::say(Call& call, Step step) {
   const Greeting words = greeting(step, meeting_.me, meeting_.peers[*call.peer].rank);
-  const ssize_t said = ::send(call.socket.descriptor(), &words, sizeof words, MSG_NOSIGNAL);
+  const ssize_t said = ::send(call.socket.get(), &words, sizeof words, MSG_NOSIGNAL);
   return said == static_cast<ssize_t>(sizeof words);
 }
 
@@ -282,7 +282,8 @@ Error MeetingRoom::not_reached() const {
 
 }  // namespace
 
-Result<std::vector<Socket>> meet(const Meeting& meeting, const std::vector<Listener>& listeners) {
+Result<std::vector<Descriptor>> meet(const Meeting& meeting,
+                                     const std::vector<Listener>& listeners) {
   return MeetingRoom(meeting, listeners).run();
 }
 

@@ -39,6 +39,7 @@ struct Meeting {
 /// Blocks until there is a socket to each peer, in the order of `meeting.peers`, or until the limit
 /// has passed: then the Error names a peer that was not reached and what was in the way. All peers
 /// call this at about the same time; `listeners` are where the others expect this rank.
-Result<std::vector<Socket>> meet(const Meeting& meeting, const std::vector<Listener>& listeners);
+Result<std::vector<Descriptor>> meet(const Meeting& meeting,
+                                     const std::vector<Listener>& listeners);
 
 }  // namespace forebay::comm

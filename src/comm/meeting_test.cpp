@@ -30,7 +30,7 @@ MeetingToken token_of(int number) {
 /// Ranks 0 and 1 and where they listen; 1 calls 0. A test changes what it is about.
 class MeetingTest : public testing::Test {
  protected:
-  using Outcome = Result<std::vector<Socket>>;
+  using Outcome = Result<std::vector<Descriptor>>;
 
   MeetingTest() {
     for (std::uint32_t rank : {0U, 1U}) {
@@ -56,8 +56,8 @@ class MeetingTest : public testing::Test {
   static void expect_connected(const std::array<Outcome, 2>& ends) {
     for (const Outcome& end : ends)
       ASSERT_TRUE(end) << end.error().message();
-    const int from = ends[0]->front().descriptor();
-    const int to = ends[1]->front().descriptor();
+    const int from = ends[0]->front().get();
+    const int to = ends[1]->front().get();
     ASSERT_EQ(::write(from, "hello", 5), 5);
     pollfd entry{to, POLLIN, 0};
     ASSERT_EQ(::poll(&entry, 1, 60'000), 1);
@@ -76,12 +76,12 @@ class MeetingTest : public testing::Test {
 };
 
 /// Calls an address and says something, or nothing.
-Socket call(const Address& address, const Bytes& words) {
-  Socket socket = must(begin_call(address, {}), "call");
-  pollfd entry{socket.descriptor(), POLLOUT, 0};
+Descriptor call(const Address& address, const Bytes& words) {
+  Descriptor socket = must(begin_call(address, {}), "call");
+  pollfd entry{socket.get(), POLLOUT, 0};
   EXPECT_EQ(::poll(&entry, 1, 60'000), 1);
   if (!words.empty()) {
-    EXPECT_EQ(::send(socket.descriptor(), words.data(), words.size(), MSG_NOSIGNAL),
+    EXPECT_EQ(::send(socket.get(), words.data(), words.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(words.size()));
   }
   return socket;
@@ -91,7 +91,7 @@ TEST_F(MeetingTest, two_are_connected_by_one_socket) { expect_connected(run()); 
 
 TEST_F(MeetingTest, strangers_that_call_first_are_in_nobodys_way) {
   const Address where = listeners_[0].front().address;
-  std::vector<Socket> strangers;
+  std::vector<Descriptor> strangers;
   strangers.push_back(call(where, {}));
   strangers.push_back(call(where, bytes_of("GET / HTTP/1.1")));
   strangers.push_back(call(where, pattern(0, 4000)));
@@ -100,7 +100,7 @@ TEST_F(MeetingTest, strangers_that_call_first_are_in_nobodys_way) {
 }
 
 TEST_F(MeetingTest, more_strangers_than_are_listened_to) {
-  std::vector<Socket> strangers;
+  std::vector<Descriptor> strangers;
   for (int i = 0; i < 200; ++i)
     strangers.push_back(call(listeners_[0].front().address, {}));
   expect_connected(run());
@@ -128,15 +128,15 @@ TEST_F(MeetingTest, stranger_that_repeats_what_it_hears_is_passed_over) {
   std::array<Outcome, 2> outcomes;
   {
     const std::jthread second([&] { outcomes[1] = meet(meetings_[1], listeners_[1]); });
-    pollfd entry{stranger.socket.descriptor(), POLLIN, 0};
+    pollfd entry{stranger.socket.get(), POLLIN, 0};
     ASSERT_EQ(::poll(&entry, 1, 60'000), 1);
-    const Socket called = accept_call(stranger, {});
-    entry.fd = called.descriptor();
+    const Descriptor called = accept_call(stranger, {});
+    entry.fd = called.get();
     ASSERT_EQ(::poll(&entry, 1, 60'000), 1);
     std::array<std::byte, 256> heard{};
-    const ssize_t bytes = ::read(called.descriptor(), heard.data(), heard.size());
+    const ssize_t bytes = ::read(called.get(), heard.data(), heard.size());
     ASSERT_GT(bytes, 0);
-    ASSERT_EQ(::write(called.descriptor(), heard.data(), static_cast<std::size_t>(bytes)), bytes);
+    ASSERT_EQ(::write(called.get(), heard.data(), static_cast<std::size_t>(bytes)), bytes);
     outcomes[0] = meet(meetings_[0], listeners_[0]);
   }
   expect_connected(outcomes);

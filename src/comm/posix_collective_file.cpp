@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/checked_cast.hpp"
+#include "base/descriptor.hpp"
 
 namespace forebay::comm {
 
@@ -28,22 +29,6 @@ auto uninterrupted(Call call) {
   return result;
 }
 
-/// Owns a descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int number) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const noexcept { return number_; }
-  int release() noexcept { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
-
 tl::unexpected<Error> failed(const char* operation, const std::string& path) {
   return tl::unexpected<Error>(system_error({.operation = operation, .path = path}, errno));
 }
@@ -53,9 +38,9 @@ Result<Descriptor> open_here(const std::string& path, FileIntent intent) {
   // O_NONBLOCK: opening a FIFO that nobody else has open would block.
   const int flags = mode | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   Descriptor file(uninterrupted([&] { return ::open(path.c_str(), flags, kNewFileMode); }));
-  if (file.number() < 0) return failed("open", path);
+  if (!file) return failed("open", path);
   struct stat found{};
-  if (::fstat(file.number(), &found) != 0) return failed("open", path);
+  if (::fstat(file.get(), &found) != 0) return failed("open", path);
   if (!S_ISREG(found.st_mode) && !S_ISBLK(found.st_mode)) {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = "open",
@@ -112,7 +97,7 @@ Result<std::uint64_t> PosixCollectiveFile::size() {
   if (Status open = state_.check_open("get the size of"); !open) {
     return tl::unexpected<Error>(open.error());
   }
-  const off_t end = ::lseek(file_.number(), 0, SEEK_END);
+  const off_t end = ::lseek(file_.get(), 0, SEEK_END);
   if (end < 0) return failed("get the size of", path());
   return checked_cast<std::uint64_t>(end);
 }
@@ -140,8 +125,7 @@ Result<std::size_t> PosixCollectiveFile::transfer(const Step& step, Attempt atte
 Result<std::size_t> PosixCollectiveFile::read_at(std::span<std::byte> into,
                                                  std::uint64_t offset_bytes) {
   return transfer({"read", offset_bytes, into.size()}, [&](std::size_t done, std::size_t bytes) {
-    return ::pread(file_.number(), into.data() + done, bytes,
-                   static_cast<off_t>(offset_bytes + done));
+    return ::pread(file_.get(), into.data() + done, bytes, static_cast<off_t>(offset_bytes + done));
   });
 }
 
@@ -151,7 +135,7 @@ Result<std::size_t> PosixCollectiveFile::write_at(std::span<const std::byte> fro
     return tl::unexpected<Error>(allowed.error());
   }
   const auto attempt = [&](std::size_t done, std::size_t bytes) {
-    return ::pwrite(file_.number(), from.data() + done, bytes,
+    return ::pwrite(file_.get(), from.data() + done, bytes,
                     static_cast<off_t>(offset_bytes + done));
   };
   const Result<std::size_t> moved = transfer({"write", offset_bytes, from.size()}, attempt);
@@ -216,7 +200,7 @@ Result<std::size_t> PosixCollectiveFile::write_at_all_end() {
 Status PosixCollectiveFile::sync() {
   if (Status free = state_.check_collective("sync"); !free) return free;
   Status mine;
-  if (uninterrupted([&] { return ::fdatasync(file_.number()); }) != 0) {
+  if (uninterrupted([&] { return ::fdatasync(file_.get()); }) != 0) {
     mine = failed("sync", path());
   }
   return ranks_->agree(mine);

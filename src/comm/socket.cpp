@@ -14,7 +14,6 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <unistd.h>
 
 #include "base/checked_cast.hpp"
 
@@ -79,12 +78,12 @@ Address usable_address(const ifaddrs& interface) noexcept {
   return address;
 }
 
-void set_option(const Socket& socket, int level, int name, int value) noexcept {
+void set_option(const Descriptor& socket, int level, int name, int value) noexcept {
   // A kernel that does not know an option works without it: all of these are for the better.
-  std::ignore = ::setsockopt(socket.descriptor(), level, name, &value, sizeof value);
+  std::ignore = ::setsockopt(socket.get(), level, name, &value, sizeof value);
 }
 
-void set_options(const Socket& socket, const SocketOptions& options) noexcept {
+void set_options(const Descriptor& socket, const SocketOptions& options) noexcept {
   const auto silence_ms = static_cast<int>(options.silence_ms_max.count());
   const int probe_s = std::max(1, silence_ms / 1000 / (kKeepAliveProbes + 1));
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -99,8 +98,9 @@ void set_options(const Socket& socket, const SocketOptions& options) noexcept {
   set_option(socket, SOL_SOCKET, SO_RCVBUF, buffer_bytes);
 }
 
-Result<Socket> make_socket(const Address& address, const SocketOptions& options) {
-  Socket socket(::socket(address.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+Result<Descriptor> make_socket(const Address& address, const SocketOptions& options) {
+  Descriptor socket(
+      ::socket(address.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) {
     return tl::unexpected<Error>(system_error({.operation = "make a socket"}, errno));
   }
@@ -115,10 +115,6 @@ tl::unexpected<Error> failed(const char* operation, const Address& address, int 
 }
 
 }  // namespace
-
-Socket::~Socket() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
 
 std::string text_of(const Address& address) {
   if (is_v6(address)) {
@@ -153,10 +149,10 @@ Result<std::vector<Address>> local_addresses(const std::string& network) {
 }
 
 Result<Listener> listen_at(const Address& address, const SocketOptions& options) {
-  Result<Socket> socket = make_socket(address, options);
+  Result<Descriptor> socket = make_socket(address, options);
   if (!socket) return tl::unexpected<Error>(socket.error());
   Listener listener{std::move(*socket), address};
-  const int descriptor = listener.socket.descriptor();
+  const int descriptor = listener.socket.get();
   if (::bind(descriptor, address.get(), address.length) != 0 ||
       ::listen(descriptor, kBacklog) != 0) {
     return failed("listen at", address, errno);
@@ -168,25 +164,25 @@ Result<Listener> listen_at(const Address& address, const SocketOptions& options)
   return listener;
 }
 
-Socket accept_call(const Listener& listener, const SocketOptions& options) {
-  Socket socket(
-      ::accept4(listener.socket.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+Descriptor accept_call(const Listener& listener, const SocketOptions& options) {
+  Descriptor socket(
+      ::accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket) set_options(socket, options);
   return socket;
 }
 
-Result<Socket> begin_call(const Address& address, const SocketOptions& options) {
-  Result<Socket> socket = make_socket(address, options);
+Result<Descriptor> begin_call(const Address& address, const SocketOptions& options) {
+  Result<Descriptor> socket = make_socket(address, options);
   if (!socket) return socket;
-  if (::connect(socket->descriptor(), address.get(), address.length) == 0) return socket;
+  if (::connect(socket->get(), address.get(), address.length) == 0) return socket;
   if (errno == EINPROGRESS || errno == EINTR) return socket;
   return failed("connect to", address, errno);
 }
 
-int call_outcome(const Socket& socket) noexcept {
+int call_outcome(const Descriptor& socket) noexcept {
   int outcome = 0;
   socklen_t length = sizeof outcome;
-  if (::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &outcome, &length) != 0) return errno;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &outcome, &length) != 0) return errno;
   return outcome;
 }
 

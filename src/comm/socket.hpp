@@ -8,32 +8,13 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <sys/socket.h>
 
+#include "base/descriptor.hpp"
+
 namespace forebay::comm {
-
-/// Owns a descriptor of the operating system and closes it. May be empty.
-class Socket {
- public:
-  Socket() noexcept = default;
-  explicit Socket(int descriptor) noexcept : descriptor_(descriptor) {}
-  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    Socket taken(std::move(other));
-    std::swap(descriptor_, taken.descriptor_);
-    return *this;
-  }
-  ~Socket();
-
-  explicit operator bool() const noexcept { return descriptor_ >= 0; }
-  int descriptor() const noexcept { return descriptor_; }
-
- private:
-  int descriptor_ = -1;
-};
 
 /// An IPv4 or IPv6 address with a port. Plain bytes: may be told to other ranks as it is.
 struct Address {
@@ -63,19 +44,19 @@ struct SocketOptions {
 /// A socket that waits for calls at `address`, on a port that the system chooses, and the address
 /// with that port.
 struct Listener {
-  Socket socket;
+  Descriptor socket;
   Address address;
 };
 Result<Listener> listen_at(const Address& address, const SocketOptions& options);
 
-/// The next call that waits at `listener`; an empty Socket if there is none.
-Socket accept_call(const Listener& listener, const SocketOptions& options);
+/// The next call that waits at `listener`; an empty Descriptor if there is none.
+Descriptor accept_call(const Listener& listener, const SocketOptions& options);
 
 /// Begins to call. The socket is writable once that has come to an end, good or bad
 /// (call_outcome()). Fails at once where the system knows that it cannot work.
-Result<Socket> begin_call(const Address& address, const SocketOptions& options);
+Result<Descriptor> begin_call(const Address& address, const SocketOptions& options);
 
 /// 0 if a call was answered, else errno.
-int call_outcome(const Socket& socket) noexcept;
+int call_outcome(const Descriptor& socket) noexcept;
 
 }  // namespace forebay::comm

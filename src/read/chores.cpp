@@ -11,7 +11,7 @@ namespace forebay::read {
 
 Result<std::shared_ptr<ChoreList>> ChoreList::of(std::vector<std::shared_ptr<Chores>> chores) {
   auto list = std::make_shared<ChoreList>();
-  list->events_ = shm::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  list->events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   bool watched = static_cast<bool>(list->events_);
   for (std::size_t i = 0; i < chores.size() && watched; ++i) {
     epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "shm/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace forebay::read {
 
@@ -40,7 +40,7 @@ class ChoreList final : public Chores {
 
  private:
   std::vector<std::shared_ptr<Chores>> chores_;
-  shm::Descriptor events_;
+  Descriptor events_;
 };
 
 }  // namespace forebay::read

@@ -49,9 +49,9 @@ class SessionGuest final : public SessionCore {
   };
   /// What the agent has sent.
   struct Share {
-    shm::Descriptor window;
-    shm::Descriptor table;
-    shm::Descriptor ledger;
+    Descriptor window;
+    Descriptor table;
+    Descriptor ledger;
     std::uint32_t row = 0;
   };
 

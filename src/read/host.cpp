@@ -225,7 +225,7 @@ void SessionHost::drop_pins_of(std::uint32_t row) {
   tell_of_released_memory();
 }
 
-Result<shm::Descriptor> SessionHost::share_window() const {
+Result<Descriptor> SessionHost::share_window() const {
   const std::lock_guard lock(mutex_);
   return lease_.share();
 }

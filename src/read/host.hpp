@@ -94,7 +94,7 @@ class SessionHost final : public SessionCore, public TransferSource {
   /// The client of `row` is gone, and so is what it held.
   void drop_pins_of(std::uint32_t row);
   /// A descriptor of the window, to be mapped for reading.
-  Result<shm::Descriptor> share_window() const;
+  Result<Descriptor> share_window() const;
   /// False once a closed session has given its memory back.
   bool holds_memory() const;
 

@@ -123,7 +123,7 @@ class NodeAgent::ClientLine final : public Client {
         own_(std::move(own)),
         words_(std::move(words)) {}
 
-  Status welcome(const shm::Descriptor& bell) {
+  Status welcome(const Descriptor& bell) {
     const auto memory = memory_.share(shm::Protection::kReadWrite);
     if (!memory) return tl::unexpected<Error>(memory.error());
     const std::array<int, 3> descriptors{memory->get(), bell.get(), own_.descriptor().get()};
@@ -145,7 +145,7 @@ class NodeAgent::ClientLine final : public Client {
   shm::Channel channel_;
   const shm::SharedMemory memory_;
   const shm::Doorbell own_;
-  shm::Descriptor process_;
+  Descriptor process_;
   std::uint32_t row_ = 0;
   std::set<std::uint64_t> sessions_;
   bool hung_up_ = false;
@@ -167,7 +167,7 @@ Result<std::shared_ptr<NodeAgent>> NodeAgent::start(std::uint32_t clients_max, O
   if (!listener) return tl::unexpected<Error>(listener.error());
   agent->name_ = listener->name();
   agent->listener_ = std::move(*listener);
-  agent->events_ = shm::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  agent->events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!agent->events_) {
     return tl::unexpected<Error>(
         system_error({.operation = "listen to the clients of this node"}, errno));
@@ -301,7 +301,7 @@ void NodeAgent::open_session(ClientLine& client, OpenRequest request, shm::Messa
   const auto refuse = [&](const Error& why) {
     static_cast<void>(client.channel().send(to_bytes(Refused{handle, why})));
   };
-  shm::Descriptor file;
+  Descriptor file;
   if (!message.descriptors.empty()) file = std::move(message.descriptors.front());
   auto shared = find_or_open(std::move(request), std::move(file));
   if (!shared) {
@@ -319,7 +319,7 @@ void NodeAgent::open_session(ClientLine& client, OpenRequest request, shm::Messa
   }
 }
 
-Result<NodeAgent::Shared*> NodeAgent::find_or_open(OpenRequest request, shm::Descriptor file) {
+Result<NodeAgent::Shared*> NodeAgent::find_or_open(OpenRequest request, Descriptor file) {
   end_unused();
   const SessionHandle handle = request.handle;
   const ByteRange extent = request.extent;

@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "read/chores.hpp"
 #include "read/host.hpp"
 #include "read/node_messages.hpp"
 #include "shm/channel.hpp"
-#include "shm/descriptor.hpp"
 
 namespace forebay::read {
 
@@ -28,7 +28,7 @@ class NodeAgent final : public Chores {
   /// Opens what a client asks for: `books` are laid out by the agent once the plan is complete.
   struct Order {
     OpenRequest request;
-    shm::Descriptor file;  ///< empty if it did not arrive, or is to be opened by its path
+    Descriptor file;  ///< empty if it did not arrive, or is to be opened by its path
     MakeBooks make_books;
   };
   using OpenHost = std::function<Result<std::shared_ptr<SessionHost>>(Order)>;
@@ -72,7 +72,7 @@ class NodeAgent final : public Chores {
   bool receive_messages(ClientLine& client);
   void take_message(ClientLine& client, shm::Message message);
   void open_session(ClientLine& client, OpenRequest request, shm::Message message);
-  Result<Shared*> find_or_open(OpenRequest request, shm::Descriptor file);
+  Result<Shared*> find_or_open(OpenRequest request, Descriptor file);
   Status share(ClientLine& client, const Shared& shared);
   void leave(ClientLine& client, const SessionHandle& handle);
   void drop_share(std::unordered_map<std::uint64_t, std::unique_ptr<Shared>>::iterator shared);
@@ -93,7 +93,7 @@ class NodeAgent final : public Chores {
   std::uint32_t left_ = 0;  // clients that have ended
   std::string name_;
   shm::Listener listener_;  // none once it fails
-  shm::Descriptor events_;
+  Descriptor events_;
   std::unordered_map<std::uint32_t, std::unique_ptr<ClientLine>> clients_;  // by row
   std::unordered_map<std::uint64_t, std::unique_ptr<Shared>> sessions_;     // by number
   std::vector<std::unique_ptr<Shared>> draining_;  // closed; somebody holds their memory still

@@ -59,7 +59,7 @@ class NodeClient final : public AgentLine, public std::enable_shared_from_this<N
   /// A session that is being opened.
   struct Opening {
     std::optional<NodeMessage> answer;
-    std::vector<shm::Descriptor> descriptors;
+    std::vector<Descriptor> descriptors;
   };
 
   NodeClient(shm::Channel channel,
@@ -83,7 +83,7 @@ class NodeClient final : public AgentLine, public std::enable_shared_from_this<N
   const shm::Doorbell own_;
   const std::uint32_t row_;
   shm::Doorbell stop_;
-  shm::Descriptor agent_process_;  // empty where the system has no such descriptors
+  Descriptor agent_process_;  // empty where the system has no such descriptors
   std::thread thread_;
 
   std::mutex channel_mutex_;  // for sending

@@ -113,7 +113,7 @@ Status NodeLinks::watch_all() {
     return tl::unexpected<Error>(
         system_error({.operation = "listen to the agents of other nodes"}, errno));
   };
-  events_ = shm::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!events_) return failed();
   epoll_event event{.events = EPOLLIN, .data = {.u64 = kLoopKey}};
   if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, loop_.event_fd(), &event) != 0) return failed();

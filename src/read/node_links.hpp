@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "comm/links.hpp"
 #include "read/agent.hpp"
 #include "read/chores.hpp"
@@ -21,7 +22,6 @@
 #include "read/node_messages.hpp"
 #include "read/remote_reader.hpp"
 #include "read/splinter_owners.hpp"
-#include "shm/descriptor.hpp"
 
 namespace forebay::read {
 
@@ -124,7 +124,7 @@ class NodeLinks final : public Chores,
 
   std::shared_ptr<comm::Communicator> bulk_;
   Sessions sessions_;
-  shm::Descriptor events_;
+  Descriptor events_;
   EventLoop loop_;  // where views of served sessions arrive
   std::vector<Peer> peers_;
   std::uint64_t next_id_ = 0;

@@ -28,7 +28,7 @@ class WindowPool : public std::enable_shared_from_this<WindowPool> {
     Result<std::byte*> map(std::uint64_t size_bytes);
     std::uint64_t size_bytes() const noexcept { return window_.size_bytes(); }
     /// A descriptor of the window, to be mapped for reading by another process.
-    Result<shm::Descriptor> share() const { return window_.share(shm::Protection::kReadOnly); }
+    Result<Descriptor> share() const { return window_.share(shm::Protection::kReadOnly); }
 
    private:
     friend class WindowPool;

@@ -330,11 +330,6 @@ TEST_F(RuntimeTest, a_session_that_was_refused_logs_nothing) {
 
 // Life and death.
 
-std::size_t open_descriptors() {
-  const std::filesystem::directory_iterator entries("/proc/self/fd");
-  return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
-}
-
 TEST_F(RuntimeTest, runtimes_and_sessions_leave_nothing_behind) {
   const auto live_once = [&] {
     Runtime runtime;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -161,11 +160,6 @@ inline std::optional<Session> open_together(const Place& place,
     return all_did;
   });
   return opened ? session : std::nullopt;
-}
-
-inline std::size_t open_descriptors() {
-  const std::filesystem::directory_iterator entries("/proc/self/fd");
-  return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
 }
 
 /// What a Runtime of several ranks must do, whoever makes them.

@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "base/clock.hpp"
-#include "shm/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace forebay::shm {
 

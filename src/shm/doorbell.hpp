@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "shm/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace forebay::shm {
 

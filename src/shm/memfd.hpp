@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "shm/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace forebay::shm {
 

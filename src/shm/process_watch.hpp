@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "shm/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace forebay::shm {
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <utility>
 
-#include "shm/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "shm/memfd.hpp"
 
 namespace forebay::shm {

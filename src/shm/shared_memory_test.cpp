@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/testing.hpp"
 #include "shm/testing.hpp"
 
 namespace forebay::shm {

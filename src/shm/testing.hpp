@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of sharing have in common: other processes that never outlive a test, deadlines that
-// only a broken program reaches, and a count of descriptors to find lost ones. For tests only.
+// What tests of sharing have in common: other processes that never outlive a test, and deadlines
+// that only a broken program reaches. For tests only.
 #pragma once
 
 #include <chrono>
 #include <csignal>
-#include <cstddef>
-#include <filesystem>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -63,11 +60,5 @@ class Child {
   }
   pid_t pid_;
 };
-
-/// How many descriptors this process has.
-inline std::size_t open_descriptors() {
-  const std::filesystem::directory_iterator entries("/proc/self/fd");
-  return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
-}
 
 }  // namespace forebay::shm

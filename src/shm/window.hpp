@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "shm/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "shm/double_mapping.hpp"
 #include "shm/memfd.hpp"
 

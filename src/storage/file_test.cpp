@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "storage/file_system.hpp"
 #include "storage/memory_file.hpp"
 #include "storage/testing.hpp"
@@ -83,12 +84,12 @@ TEST_F(FileTest, read_only_file_can_be_read_and_not_written) {
 
 TEST_F(FileTest, directory_fifo_socket_and_device_are_refused_at_once) {
   ASSERT_EQ(::mkfifo((folder_ / "fifo").c_str(), 0600), 0);
-  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   const std::string socket_path = folder_ / "s";
   ASSERT_LT(socket_path.size(), sizeof address.sun_path);
   socket_path.copy(address.sun_path, socket_path.size());
-  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   for (const std::string& name :
        {folder_ / "", folder_ / "fifo", socket_path, std::string("/dev/null")}) {
     for (const Intent intent : {Intent::kRead, Intent::kWrite}) {
@@ -98,7 +99,6 @@ TEST_F(FileTest, directory_fifo_socket_and_device_are_refused_at_once) {
       EXPECT_EQ(file.error().path(), name);
     }
   }
-  ::close(listener);
 }
 
 TEST_F(FileTest, descriptor_blocks_so_that_the_ring_does_not_see_eagain) {

@@ -17,14 +17,10 @@
 
 namespace forebay::storage {
 
-IssuerBell::~IssuerBell() {
-  if (bell_ >= 0) ::close(bell_);
-}
-
 Status IssuerBell::open() {
-  FOREBAY_ASSERT(bell_ < 0);
-  bell_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (bell_ >= 0) return {};
+  FOREBAY_ASSERT(!bell_);
+  bell_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (bell_) return {};
   return tl::unexpected<Error>(system_error({.operation = "create an event descriptor"}, errno));
 }
 
@@ -38,7 +34,7 @@ Status IssuerBell::watch(int descriptor) {
 void IssuerBell::ring() noexcept {
   if (!asleep_.exchange(false)) return;
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(bell_, &one, sizeof one);
+  [[maybe_unused]] const auto written = ::write(bell_.get(), &one, sizeof one);
 }
 
 /// One sleep, for at least one reason or for none; true if the deadline has passed.
@@ -53,7 +49,7 @@ bool IssuerBell::sleep(Deadline deadline) noexcept {
       return true;
     }
   }
-  std::array<pollfd, 2> entries{pollfd{bell_, POLLIN, 0}, pollfd{watched_, POLLIN, 0}};
+  std::array<pollfd, 2> entries{pollfd{bell_.get(), POLLIN, 0}, pollfd{watched_, POLLIN, 0}};
   const nfds_t count = watched_ < 0 ? 1 : 2;
   const int ready = ::ppoll(entries.data(), count, deadline ? &limit : nullptr, nullptr);
   if (ready > 0) {
@@ -61,7 +57,7 @@ bool IssuerBell::sleep(Deadline deadline) noexcept {
     fired_ = fired_ || entries[1].revents != 0;
     std::uint64_t rings = 0;
     if (entries[0].revents != 0) {
-      [[maybe_unused]] const auto drained = ::read(bell_, &rings, sizeof rings);
+      [[maybe_unused]] const auto drained = ::read(bell_.get(), &rings, sizeof rings);
     }
   }
   return deadline && SteadyClock::shared().now() >= *deadline;

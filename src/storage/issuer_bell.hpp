@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/descriptor.hpp"
 
 namespace forebay::storage {
 
@@ -19,7 +20,6 @@ namespace forebay::storage {
 class IssuerBell {
  public:
   IssuerBell() = default;
-  ~IssuerBell();
   IssuerBell(const IssuerBell&) = delete;
   IssuerBell& operator=(const IssuerBell&) = delete;
 
@@ -53,7 +53,7 @@ class IssuerBell {
  private:
   bool sleep(Deadline deadline) noexcept;
 
-  int bell_ = -1;
+  Descriptor bell_;
   int watched_ = -1;
   bool fired_ = false;  ///< seen readable, not told yet
   std::atomic<bool> asleep_{false};

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "storage/engine.hpp"
 #include "storage/probe.hpp"
 #include "storage/testing.hpp"
@@ -37,15 +38,15 @@ constexpr std::uint64_t kSharedBytes = 16_MiB;
 class WideMemory {
  public:
   WideMemory() {
-    const int memory = ::memfd_create("forebay-test", MFD_CLOEXEC);
-    EXPECT_EQ(::ftruncate(memory, static_cast<off_t>(kSharedBytes)), 0);
+    const Descriptor memory(::memfd_create("forebay-test", MFD_CLOEXEC));
+    EXPECT_EQ(::ftruncate(memory.get(), static_cast<off_t>(kSharedBytes)), 0);
     void* const base =
         ::mmap(nullptr, kSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     EXPECT_NE(base, MAP_FAILED);
     data_ = static_cast<std::byte*>(base);
     for (std::uint64_t at = 0; at < kSize; at += kSharedBytes) {
       EXPECT_NE(::mmap(data_ + at, kSharedBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                       memory, 0),
+                       memory.get(), 0),
                 MAP_FAILED);
     }
     for (const std::uint64_t at : kWindowOffsets) {
@@ -53,7 +54,6 @@ class WideMemory {
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
                 MAP_FAILED);
     }
-    ::close(memory);
   }
   ~WideMemory() { ::munmap(data_, kSize); }
   WideMemory(const WideMemory&) = delete;

@@ -12,6 +12,7 @@
 
 #include "base/assert.hpp"
 #include "base/checked_cast.hpp"
+#include "base/descriptor.hpp"
 #include "storage/file.hpp"
 #include "storage/file_system.hpp"
 #include "storage/transfer_progress.hpp"
@@ -21,21 +22,6 @@ namespace forebay::storage {
 namespace {
 
 constexpr mode_t kNewFileMode = 0666;  // as usual, umask takes away what the user does not want
-
-/// Owns a descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int number) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const noexcept { return number_; }
-
- private:
-  int number_;
-};
 
 /// Repeats a system call until no signal interrupts it.
 template <class Call>
@@ -61,7 +47,7 @@ class PosixFile final : public File {
   FileSystem file_system() const noexcept override { return facts_.file_system; }
   Access access() const noexcept override { return facts_.access; }
   std::size_t alignment_bytes() const noexcept override { return facts_.alignment_bytes; }
-  int descriptor() const noexcept override { return descriptor_.number(); }
+  int descriptor() const noexcept override { return descriptor_.get(); }
 
   Result<std::uint64_t> size() const override;
   Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) override;
@@ -234,18 +220,18 @@ struct Names {
 Result<std::unique_ptr<File>> open_named(const Names& names, OpenOptions options) {
   Descriptor descriptor(
       uninterrupted([&] { return ::open(names.opened.c_str(), flags_of(options), kNewFileMode); }));
-  if (descriptor.number() < 0) {
+  if (!descriptor) {
     return tl::unexpected<Error>(open_error(names.shown, options, errno));
   }
-  if (const Status accepted = accept_descriptor(names.shown, descriptor.number()); !accepted) {
+  if (const Status accepted = accept_descriptor(names.shown, descriptor.get()); !accepted) {
     return tl::unexpected<Error>(accepted.error());
   }
   PosixFile::Facts facts{.path = names.shown,
-                         .file_system = file_system_of(descriptor.number()),
+                         .file_system = file_system_of(descriptor.get()),
                          .access = options.access,
                          .alignment_bytes = 1};
   if (options.access == Access::kDirect) {
-    const auto alignment = direct_alignment_of(descriptor.number());
+    const auto alignment = direct_alignment_of(descriptor.get());
     if (!alignment) {
       return tl::unexpected<Error>(no_direct_access(names.shown, name_of(facts.file_system)));
     }

@@ -18,6 +18,7 @@
 
 #include "base/assert.hpp"
 #include "base/checked_cast.hpp"
+#include "base/descriptor.hpp"
 #include "storage/issuer_bell.hpp"
 
 namespace forebay::storage {
@@ -150,7 +151,7 @@ class RingBackend final : public Backend {
   const std::size_t queue_depth_;
   LogSink& log_;
   Ring ring_;
-  int wake_descriptor_ = -1;
+  Descriptor wake_descriptor_;
   std::uint64_t wake_count_ = 0;  ///< where the kernel puts the counter of the descriptor
   bool wake_armed_ = false;
   bool woken_ = false;
@@ -166,8 +167,8 @@ Status RingBackend::start() {
   if (Status opened = ring_.open(checked_cast<unsigned>(queue_depth_) + kOwnEntries); !opened) {
     return opened;
   }
-  wake_descriptor_ = ::eventfd(0, EFD_CLOEXEC);
-  if (wake_descriptor_ < 0) {
+  wake_descriptor_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
+  if (!wake_descriptor_) {
     return tl::unexpected<Error>(system_error({.operation = "create an event descriptor"}, errno));
   }
   arm_wake();
@@ -176,9 +177,7 @@ Status RingBackend::start() {
 }
 
 RingBackend::~RingBackend() {
-  if (wake_descriptor_ < 0) return;
-  cancel_everything();
-  ::close(wake_descriptor_);
+  if (wake_descriptor_) cancel_everything();
 }
 
 /// The kernel writes into the memory of operations, and into wake_count_, until their completions
@@ -217,7 +216,7 @@ io_uring_sqe& RingBackend::next_entry() {
 
 void RingBackend::arm_wake() {
   io_uring_sqe& entry = next_entry();
-  ::io_uring_prep_read(&entry, wake_descriptor_, &wake_count_, sizeof wake_count_, 0);
+  ::io_uring_prep_read(&entry, wake_descriptor_.get(), &wake_count_, sizeof wake_count_, 0);
   entry.user_data = kWakeTag;
   wake_armed_ = true;
 }
@@ -381,7 +380,7 @@ void RingBackend::enter(Deadline deadline) {
 
 void RingBackend::wake() noexcept {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(wake_descriptor_, &one, sizeof one);
+  [[maybe_unused]] const auto written = ::write(wake_descriptor_.get(), &one, sizeof one);
 }
 
 Status RingBackend::register_buffers(std::span<const std::span<std::byte>> buffers) {

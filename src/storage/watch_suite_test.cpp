@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "storage/conformance.hpp"
 
 namespace forebay::storage {
@@ -20,19 +21,16 @@ namespace {
 class Signal {
  public:
   Signal() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-  ~Signal() { ::close(descriptor_); }
-  Signal(const Signal&) = delete;
-  Signal& operator=(const Signal&) = delete;
 
-  int descriptor() const { return descriptor_; }
-  void raise() const { ::eventfd_write(descriptor_, 1); }
+  int descriptor() const { return descriptor_.get(); }
+  void raise() const { ::eventfd_write(descriptor_.get(), 1); }
   std::uint64_t take() const {
     eventfd_t count = 0;
-    return ::eventfd_read(descriptor_, &count) == 0 ? count : 0;
+    return ::eventfd_read(descriptor_.get(), &count) == 0 ? count : 0;
   }
 
  private:
-  int descriptor_;
+  Descriptor descriptor_;
 };
 
 std::chrono::nanoseconds processor_time_of_this_thread() {
@@ -197,12 +195,12 @@ TEST_P(Watching, end_while_watching_is_clean) {
 
 TEST_P(Conformance, watched_set_calls_for_each_of_its_descriptors) {
   const std::array<Signal, 2> signals;
-  const int set = ::epoll_create1(EPOLL_CLOEXEC);
+  const Descriptor set(::epoll_create1(EPOLL_CLOEXEC));
   for (const Signal& one : signals) {
     epoll_event event{.events = EPOLLIN, .data = {}};
-    ASSERT_EQ(::epoll_ctl(set, EPOLL_CTL_ADD, one.descriptor(), &event), 0);
+    ASSERT_EQ(::epoll_ctl(set.get(), EPOLL_CTL_ADD, one.descriptor(), &event), 0);
   }
-  ASSERT_TRUE(engine().watch(set));
+  ASSERT_TRUE(engine().watch(set.get()));
   std::array<Completion, 1> completions;
   for (int round = 0; round < 10; ++round) {
     const Signal& chosen = signals.at(static_cast<std::size_t>(round) % 2);
@@ -212,7 +210,6 @@ TEST_P(Conformance, watched_set_calls_for_each_of_its_descriptors) {
     EXPECT_EQ(chosen.take(), 1U);
   }
   end_engine();
-  ::close(set);
 }
 
 TEST_P(Conformance, watched_socket_calls_when_its_peer_is_gone) {

@@ -155,8 +155,8 @@ class OnePlace {
         engine_(
             must(storage::make_backend({.choice = storage::BackendChoice::kThreads}), "start")) {
     epoll_event event{.events = EPOLLIN, .data = {}};
-    EXPECT_EQ(::epoll_ctl(links_.descriptor(), EPOLL_CTL_ADD, link.descriptor(), &event), 0);
-    EXPECT_TRUE(engine_.watch(links_.descriptor()));
+    EXPECT_EQ(::epoll_ctl(links_.get(), EPOLL_CTL_ADD, link.descriptor(), &event), 0);
+    EXPECT_TRUE(engine_.watch(links_.get()));
   }
 
   storage::Engine& engine() { return engine_; }
@@ -172,7 +172,7 @@ class OnePlace {
 
  private:
   Link& link_;
-  const Socket links_;  // an epoll, really
+  const Descriptor links_;  ///< an epoll
   storage::Engine engine_;
 };
 

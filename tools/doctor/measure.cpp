@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "storage/engine.hpp"
 #include "storage/file.hpp"
 #include "storage/probe.hpp"
@@ -46,21 +47,16 @@ class NamelessFile {
  public:
   explicit NamelessFile(const fs::path& folder) {
     std::string name = (fs::absolute(folder) / ".forebay-doctor-XXXXXX").string();
-    fd_ = mkostemp(name.data(), O_CLOEXEC);
-    error_number_ = fd_ < 0 ? errno : 0;
-    if (fd_ >= 0) unlink(name.c_str());
+    file_ = Descriptor(mkostemp(name.data(), O_CLOEXEC));
+    error_number_ = file_ ? 0 : errno;
+    if (file_) unlink(name.c_str());
   }
-  ~NamelessFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  NamelessFile(const NamelessFile&) = delete;
-  NamelessFile& operator=(const NamelessFile&) = delete;
 
-  std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
+  std::string path() const { return fmt::format("/proc/self/fd/{}", file_.get()); }
   int error_number() const { return error_number_; }
 
  private:
-  int fd_ = -1;
+  Descriptor file_;
   int error_number_ = 0;
 };
 

@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "tools/probe/text_file.hpp"
 
 namespace forebay::probe {
@@ -76,12 +77,12 @@ Error failed(const char* operation, const fs::path& path) {
 }
 
 // An unnamed file where the file system knows them, else one that is unlinked at once.
-int open_temporary(const fs::path& folder) {
-  const int unnamed = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (unnamed >= 0) return unnamed;
+Descriptor open_temporary(const fs::path& folder) {
+  Descriptor unnamed(open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (unnamed) return unnamed;
   std::string name = (folder / ".forebay-probe-XXXXXX").string();
-  const int named = mkostemp(name.data(), O_CLOEXEC);
-  if (named >= 0) unlink(name.c_str());
+  Descriptor named(mkostemp(name.data(), O_CLOEXEC));
+  if (named) unlink(name.c_str());
   return named;
 }
 
@@ -136,11 +137,9 @@ Result<FileSystem> describe_file_system(const fs::path& folder) {
 }
 
 Result<DirectAccess> probe_direct_access(const fs::path& folder) {
-  const int fd = open_temporary(folder);
-  if (fd < 0) return tl::unexpected(failed("make a temporary file", folder));
-  const DirectAccess access = ask_alignment(fd);
-  close(fd);
-  return access;
+  const Descriptor file = open_temporary(folder);
+  if (!file) return tl::unexpected(failed("make a temporary file", folder));
+  return ask_alignment(file.get());
 }
 
 nlohmann::json to_json(const FileSystem& file_system) {

@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
+
 namespace forebay::probe {
 namespace {
 
@@ -22,19 +24,9 @@ namespace fs = std::filesystem;
 // warm.
 constexpr double kStrayFraction = 0.001;
 
-class Descriptor {
- public:
-  explicit Descriptor(const fs::path& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
+Descriptor open_to_read(const fs::path& path) {
+  return Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}
 
 tl::unexpected<Error> failed(const char* operation, const fs::path& path, int error_number) {
   return tl::unexpected(
@@ -106,23 +98,23 @@ Result<std::uint64_t> read_whole(int fd, const fs::path& path) {
 }  // namespace
 
 Result<double> cached_fraction(const fs::path& path) {
-  const Descriptor file(path);
-  if (file.fd() < 0) return failed("open", path, errno);
-  return fraction_of(file.fd(), path);
+  const Descriptor file = open_to_read(path);
+  if (!file) return failed("open", path, errno);
+  return fraction_of(file.get(), path);
 }
 
 Status drop_cached(const fs::path& path) {
-  const Descriptor file(path);
-  if (file.fd() < 0) return failed("open", path, errno);
-  if (fdatasync(file.fd()) != 0) return failed("sync", path, errno);
+  const Descriptor file = open_to_read(path);
+  if (!file) return failed("open", path, errno);
+  if (fdatasync(file.get()) != 0) return failed("sync", path, errno);
   // A second try helps where pages were still in a per-processor batch of the kernel during the
   // first.
   constexpr int kTries = 3;
   double left = 1;
   for (int i = 0; i < kTries && left > kStrayFraction; ++i) {
-    const int error_number = posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED);
+    const int error_number = posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
     if (error_number != 0) return failed("drop from the page cache", path, error_number);
-    const Result<double> fraction = fraction_of(file.fd(), path);
+    const Result<double> fraction = fraction_of(file.get(), path);
     if (!fraction) return tl::unexpected(fraction.error());
     left = *fraction;
   }
@@ -136,16 +128,16 @@ Status drop_cached(const fs::path& path) {
 }
 
 Status warm(const fs::path& path) {
-  const Descriptor file(path);
-  if (file.fd() < 0) return failed("open", path, errno);
+  const Descriptor file = open_to_read(path);
+  if (!file) return failed("open", path, errno);
   // The kernel may take a little back while the rest is read, as when a file was dropped just now.
   constexpr int kTries = 3;
   double there = 0;
   for (int i = 0; i < kTries; ++i) {
-    const Result<std::uint64_t> size_bytes = read_whole(file.fd(), path);
+    const Result<std::uint64_t> size_bytes = read_whole(file.get(), path);
     if (!size_bytes) return tl::unexpected(size_bytes.error());
     if (*size_bytes == 0) return {};
-    const Result<double> fraction = fraction_of(file.fd(), path);
+    const Result<double> fraction = fraction_of(file.get(), path);
     if (!fraction) return tl::unexpected(fraction.error());
     if (*fraction >= 1 - kStrayFraction) return {};
     there = *fraction;

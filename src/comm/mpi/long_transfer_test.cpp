@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
 #include "comm/testing.hpp"
 
@@ -26,18 +27,18 @@ constexpr std::uint64_t kLastWindow = 2047 * kMiB;  // around 2 GiB, and to the 
 class WideMemory {
  public:
   WideMemory() {
-    const int memory = ::memfd_create("forebay-test", MFD_CLOEXEC);
-    EXPECT_EQ(::ftruncate(memory, static_cast<off_t>(kSharedBytes)), 0);
+    const Descriptor memory(::memfd_create("forebay-test", MFD_CLOEXEC));
+    EXPECT_EQ(::ftruncate(memory.get(), static_cast<off_t>(kSharedBytes)), 0);
     void* const base = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     EXPECT_NE(base, MAP_FAILED);
     data_ = static_cast<std::byte*>(base);
     for (std::uint64_t at = kWindow; at < kLastWindow; at += kSharedBytes) {
       const std::uint64_t size = std::min(kSharedBytes, kLastWindow - at);
-      EXPECT_NE(::mmap(data_ + at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0),
-                MAP_FAILED);
+      EXPECT_NE(
+          ::mmap(data_ + at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory.get(), 0),
+          MAP_FAILED);
     }
-    ::close(memory);
   }
   ~WideMemory() { ::munmap(data_, kMapped); }
   WideMemory(const WideMemory&) = delete;
@@ -83,10 +84,9 @@ std::string made_file(const Ranks& ranks, const SharedFolder& folder) {
   const std::string path = folder / "long";
   if (ranks->rank() == Rank{0}) {
     const Bytes last = pattern(kLastWindow, kSize - kLastWindow);
-    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    EXPECT_EQ(::pwrite(file, last.data(), last.size(), static_cast<off_t>(kLastWindow)),
+    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    EXPECT_EQ(::pwrite(file.get(), last.data(), last.size(), static_cast<off_t>(kLastWindow)),
               static_cast<ssize_t>(last.size()));
-    ::close(file);
   }
   EXPECT_TRUE(ranks->barrier());
   return path;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shm/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 #include <cerrno>
 
@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "shm/testing.hpp"
+#include "base/testing.hpp"
 
-namespace forebay::shm {
+namespace forebay {
 namespace {
 
 Descriptor some_descriptor() { return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
@@ -52,4 +52,4 @@ TEST(Descriptor, empty_one_cannot_be_duplicated) {
 }
 
 }  // namespace
-}  // namespace forebay::shm
+}  // namespace forebay

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptor: a file descriptor that has an owner. What the processes of a node share is all named
-// by descriptors, some of them received from others; none may be lost on the way of an error.
+// Descriptor: a file descriptor that has an owner. Files, sockets, bells and what the processes of
+// a node share are all named by descriptors, some of them received from others; none may be lost on
+// the way of an error.
 #pragma once
 
 #include <forebay/error.hpp>
 
 #include <utility>
 
-namespace forebay::shm {
+namespace forebay {
 
 /// Owns a descriptor of the operating system and closes it. May be empty. Not thread-safe.
 class Descriptor {
@@ -37,4 +38,4 @@ class Descriptor {
   int number_ = kEmpty;
 };
 
-}  // namespace forebay::shm
+}  // namespace forebay

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shm/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 #include <cerrno>
 
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace forebay::shm {
+namespace forebay {
 
 Descriptor::~Descriptor() {
   if (number_ != kEmpty) ::close(number_);
@@ -19,4 +19,4 @@ Result<Descriptor> Descriptor::duplicate() const {
   return copy;
 }
 
-}  // namespace forebay::shm
+}  // namespace forebay
