@@ -13,6 +13,7 @@
 
 #include "base/assert.hpp"
 #include "base/descriptor.hpp"
+#include "base/uninterrupted.hpp"
 
 namespace forebay::bench {
 namespace {
@@ -38,8 +39,8 @@ void fill_words(std::vector<std::uint64_t>& words, std::uint64_t offset_bytes) {
 
 int write_chunk(int fd, const char* from, std::size_t size_bytes, std::uint64_t offset_bytes) {
   while (size_bytes > 0) {
-    const ssize_t put = pwrite(fd, from, size_bytes, static_cast<off_t>(offset_bytes));
-    if (put < 0 && errno == EINTR) continue;
+    const ssize_t put = uninterrupted(
+        [&] { return pwrite(fd, from, size_bytes, static_cast<off_t>(offset_bytes)); });
     if (put < 0) return errno;
     from += put;
     size_bytes -= static_cast<std::size_t>(put);

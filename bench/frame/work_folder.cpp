@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/uninterrupted.hpp"
+
 namespace forebay::bench {
 
 namespace fs = std::filesystem;
@@ -47,9 +49,7 @@ std::optional<FolderLock> FolderLock::take(const fs::path& folder, Patience pati
   Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!opened) return std::nullopt;
   const int operation = LOCK_EX | (patience == Patience::kNone ? LOCK_NB : 0);
-  while (::flock(opened.get(), operation) != 0) {
-    if (errno != EINTR) return std::nullopt;
-  }
+  if (uninterrupted([&] { return ::flock(opened.get(), operation); }) != 0) return std::nullopt;
   return FolderLock(std::move(opened));
 }
 

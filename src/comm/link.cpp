@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 
 #include "base/assert.hpp"
+#include "base/uninterrupted.hpp"
 
 namespace forebay::comm {
 
@@ -48,14 +49,6 @@ class MessagePieces {
   std::size_t count_ = 0;
   std::size_t total_bytes_ = 0;
 };
-
-template <class Call>
-ssize_t uninterrupted(Call call) {
-  ssize_t result = call();
-  while (result < 0 && errno == EINTR)
-    result = call();
-  return result;
-}
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 
 #include "base/checked_cast.hpp"
 #include "base/descriptor.hpp"
+#include "base/uninterrupted.hpp"
 
 namespace forebay::comm {
 
@@ -19,15 +20,6 @@ namespace {
 
 constexpr mode_t kNewFileMode = 0666;  // as usual, umask takes away what the user does not want
 constexpr std::size_t kSystemCallBytesMax = 0x7ffff000;  // Linux moves no more at once
-
-/// Repeats a system call until no signal interrupts it.
-template <class Call>
-auto uninterrupted(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR)
-    result = call();
-  return result;
-}
 
 tl::unexpected<Error> failed(const char* operation, const std::string& path) {
   return tl::unexpected<Error>(system_error({.operation = operation, .path = path}, errno));

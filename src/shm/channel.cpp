@@ -16,6 +16,7 @@
 
 #include "base/assert.hpp"
 #include "base/checked_cast.hpp"
+#include "base/uninterrupted.hpp"
 #include "shm/readiness.hpp"
 
 namespace forebay::shm {
@@ -182,10 +183,9 @@ int send_once(const Descriptor& socket,
   header.msg_iovlen = 1;
   ControlBuffer control;
   attach_descriptors(header, control, descriptors);
-  for (;;) {
-    if (::sendmsg(socket.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return 0;
-    if (errno != EINTR) return errno;
-  }
+  const ssize_t sent =
+      uninterrupted([&] { return ::sendmsg(socket.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT); });
+  return sent < 0 ? errno : 0;
 }
 
 Error send_error(int error_number) {

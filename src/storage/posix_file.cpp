@@ -13,6 +13,7 @@
 #include "base/assert.hpp"
 #include "base/checked_cast.hpp"
 #include "base/descriptor.hpp"
+#include "base/uninterrupted.hpp"
 #include "storage/file.hpp"
 #include "storage/file_system.hpp"
 #include "storage/transfer_progress.hpp"
@@ -22,15 +23,6 @@ namespace forebay::storage {
 namespace {
 
 constexpr mode_t kNewFileMode = 0666;  // as usual, umask takes away what the user does not want
-
-/// Repeats a system call until no signal interrupts it.
-template <class Call>
-auto uninterrupted(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR)
-    result = call();
-  return result;
-}
 
 class PosixFile final : public File {
  public:

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
+#include "base/uninterrupted.hpp"
 
 namespace forebay::probe {
 namespace {
@@ -87,8 +88,7 @@ Result<std::uint64_t> read_whole(int fd, const fs::path& path) {
   std::vector<std::byte> buffer(kReadBytes);
   off_t at = 0;
   for (;;) {
-    const ssize_t got = pread(fd, buffer.data(), buffer.size(), at);
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = uninterrupted([&] { return pread(fd, buffer.data(), buffer.size(), at); });
     if (got < 0) return failed("read", path, errno);
     if (got == 0) return static_cast<std::uint64_t>(at);
     at += got;
