@@ -12,8 +12,8 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include "bench/read/network.hpp"
 #include "bench/read/works.hpp"
+#include "tools/probe/network.hpp"
 
 namespace forebay::bench::read {
 
@@ -163,12 +163,12 @@ Result<Measured> Crew::take_part(const Job& job) {
   }();
   if (auto agreed = ranks.agree(ready); !agreed) return tl::unexpected<Error>(agreed.error());
   if (auto together = ranks.barrier(); !together) return tl::unexpected<Error>(together.error());
-  const std::uint64_t before_bytes = received_bytes_of_this_host();
+  const std::uint64_t before_bytes = probe::received_bytes_of_this_host();
   const double began = now_seconds();
   const Status done = work->run();
   const double ended = now_seconds();
   if (auto together = ranks.barrier(); !together) return tl::unexpected<Error>(together.error());
-  const std::uint64_t came_bytes = received_bytes_of_this_host() - before_bytes;
+  const std::uint64_t came_bytes = probe::received_bytes_of_this_host() - before_bytes;
   if (auto agreed = ranks.agree(done); !agreed) return tl::unexpected<Error>(agreed.error());
   const auto all_began = collect(job, began);
   if (!all_began) return tl::unexpected<Error>(all_began.error());

@@ -8,9 +8,9 @@
 #include <map>
 #include <utility>
 
-#include "bench/read/network.hpp"
 #include "bench/read/rows.hpp"
 #include "bench/read/the_crew.hpp"
+#include "tools/probe/network.hpp"
 #include "tools/probe/page_cache.hpp"
 
 namespace forebay::bench::read {
@@ -79,7 +79,7 @@ class LinkTimes {
 /// Why the rows cannot be had here, if so.
 std::string missing() {
   if (the_crew().ranks().nodes().count() != 2) return "it takes ranks on two hosts";
-  if (!link_mbyte_per_second()) return "nobody says how fast the link is";
+  if (!probe::link_mbyte_per_second()) return "nobody says how fast the link is";
   return {};
 }
 
@@ -118,13 +118,13 @@ Status bench_hosts(Context& context) {
   const auto path = context.word_file(file_bytes);
   if (!path) return tl::unexpected<Error>(path.error());
   const Cut cut{.path = *path, .file_bytes = file_bytes, .task_count = 1};
-  LinkTimes times(*link_mbyte_per_second() * 1e6);
+  LinkTimes times(*probe::link_mbyte_per_second() * 1e6);
   std::vector<Variant> variants;
   for (const Way& way : kWays) {
     variants.push_back({way.name, [cut] { return probe::warm(cut.path); },
                         [&times, way, cut] { return times.measure(way, cut); }});
   }
-  context.set_parameter("link_mbyte_per_second", *link_mbyte_per_second());
+  context.set_parameter("link_mbyte_per_second", *probe::link_mbyte_per_second());
   const auto rounds = context.run("read.hosts", kRounds, variants);
   if (!rounds) return tl::unexpected<Error>(rounds.error());
   add_rows(context, *rounds, times);

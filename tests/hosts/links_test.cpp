@@ -5,10 +5,7 @@
 
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <ctime>
-#include <fstream>
-#include <sstream>
 
 #include <sys/epoll.h>
 
@@ -17,6 +14,7 @@
 #include "storage/engine.hpp"
 #include "storage/memory_file.hpp"
 #include "storage/probe.hpp"
+#include "tools/probe/network.hpp"
 
 namespace forebay::comm {
 namespace {
@@ -32,27 +30,6 @@ std::vector<Rank> leaders_of(const Communicator& ranks) {
   for (std::uint32_t node = 0; node < ranks.nodes().count(); ++node)
     leaders.push_back(ranks.nodes().leader_of(Node{node}));
   return leaders;
-}
-
-/// All that ever came to this host by its interfaces, without loopback.
-std::uint64_t received_bytes_of_this_host() {
-  std::ifstream table("/proc/self/net/dev");
-  std::uint64_t total = 0;
-  for (std::string line; std::getline(table, line);) {
-    const std::size_t colon = line.find(':');
-    if (colon == std::string::npos || line.find(" lo:") != std::string::npos) continue;
-    std::istringstream counters(line.substr(colon + 1));
-    std::uint64_t received = 0;
-    counters >> received;
-    total += received;
-  }
-  return total;
-}
-
-/// In 10^6 bytes a second; 0: without a limit.
-double limit_of_the_link() {
-  const char* const text = std::getenv("FOREBAY_HOSTS_RATE_MBYTE");
-  return text == nullptr ? 0 : std::atof(text);
 }
 
 /// Takes what arrives where its header says.
@@ -110,7 +87,7 @@ void receive_all(Link& link, const Bytes& expected) {
 
 /// One transfer to the other host: its speed in 10^6 bytes a second, known to the sender alone.
 double speed_of_one_try(Communicator& ranks, const Links& links, const Bytes& bytes) {
-  const std::uint64_t before = received_bytes_of_this_host();
+  const std::uint64_t before = probe::received_bytes_of_this_host();
   EXPECT_TRUE(ranks.barrier());
   if (links.empty()) return 0;
   if (ranks.rank() == Rank{0}) {
@@ -120,7 +97,7 @@ double speed_of_one_try(Communicator& ranks, const Links& links, const Bytes& by
     return speed;
   }
   receive_all(*links.front(), bytes);
-  const std::uint64_t by_network = received_bytes_of_this_host() - before;
+  const std::uint64_t by_network = probe::received_bytes_of_this_host() - before;
   EXPECT_GE(by_network, bytes.size()) << "they came another way";
   EXPECT_LE(by_network, bytes.size() + bytes.size() / 5);
   return 0;
@@ -130,7 +107,7 @@ TEST_F(Hosts, links_carry_bytes_over_the_network_as_fast_as_it_is) {
   constexpr int kTriesMax = 8;  // somebody else may need the processors
   const Links links = must(connect_agents(*ranks_, leaders_of(*ranks_), {}), "connect");
   const Bytes bytes = links.empty() ? Bytes() : pattern(0, kMessageCount * kMessageBytes);
-  const double limit = limit_of_the_link();
+  const double limit = probe::link_mbyte_per_second().value_or(0);
   std::uint64_t is_fast = 0;
   for (int i = 0; i < kTriesMax && is_fast == 0; ++i) {
     const double speed = speed_of_one_try(*ranks_, links, bytes);
@@ -222,7 +199,7 @@ TEST_F(Hosts, one_wait_serves_storage_and_the_network) {
 TEST_F(Hosts, messages_of_mpi_take_the_network_too) {
   constexpr std::size_t kBytes = std::size_t{8} << 20U;
   const Rank receiver = ranks_->nodes().leader_of(Node{1});
-  const std::uint64_t before = received_bytes_of_this_host();
+  const std::uint64_t before = probe::received_bytes_of_this_host();
   ASSERT_TRUE(ranks_->barrier());
   if (ranks_->rank() == Rank{0}) {
     EXPECT_TRUE(ranks_->send(pattern(0, kBytes), receiver, Tag{1}).wait());
@@ -230,7 +207,7 @@ TEST_F(Hosts, messages_of_mpi_take_the_network_too) {
     Bytes bytes(kBytes);
     EXPECT_TRUE(ranks_->receive(bytes, Rank{0}, Tag{1}).wait());
     EXPECT_TRUE(bytes == pattern(0, kBytes));
-    EXPECT_GE(received_bytes_of_this_host() - before, kBytes) << "they came another way";
+    EXPECT_GE(probe::received_bytes_of_this_host() - before, kBytes) << "they came another way";
   }
   ASSERT_TRUE(ranks_->barrier());
 }

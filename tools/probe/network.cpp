@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/read/network.hpp"
+#include "tools/probe/network.hpp"
 
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
 
-namespace forebay::bench::read {
+namespace forebay::probe {
 
 std::uint64_t received_bytes_of_this_host() {
   std::ifstream table("/proc/self/net/dev");
@@ -28,4 +28,4 @@ std::optional<double> link_mbyte_per_second() {
   return rate > 0 ? std::optional(rate) : std::nullopt;
 }
 
-}  // namespace forebay::bench::read
+}  // namespace forebay::probe

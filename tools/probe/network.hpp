@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network between the hosts of a benchmark: how fast it is, and what came over it. What a
-// library says it did is checked against what the interfaces counted.
+// The network between hosts: how fast it is, and what came over it. What a library says it did is
+// checked against what the interfaces counted, by benchmarks and tests alike.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
-namespace forebay::bench::read {
+namespace forebay::probe {
 
 /// All that ever came to this host by its interfaces, without loopback; 0 if nobody counts.
 std::uint64_t received_bytes_of_this_host();
@@ -15,4 +15,4 @@ std::uint64_t received_bytes_of_this_host();
 /// and told it (FOREBAY_HOSTS_RATE_MBYTE).
 std::optional<double> link_mbyte_per_second();
 
-}  // namespace forebay::bench::read
+}  // namespace forebay::probe
