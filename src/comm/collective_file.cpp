@@ -1,54 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of order between the calls on one CollectiveFile.
+// The rules of order between the calls on one CollectiveFile, the same for all makes of it.
 #include "comm/collective_file.hpp"
+
+#include "comm/communicator.hpp"
 
 namespace forebay::comm {
 
 namespace {
 
-const char* word_of(CollectiveState::Split split) noexcept {
-  return split == CollectiveState::Split::kRead ? "read" : "write";
+FileTransfer read_of(std::span<std::byte> into, std::uint64_t offset_bytes) {
+  return {FileTransfer::Direction::kRead, into, offset_bytes};
+}
+
+FileTransfer write_of(std::span<const std::byte> from, std::uint64_t offset_bytes) {
+  return {FileTransfer::Direction::kWrite,
+          {const_cast<std::byte*>(from.data()), from.size()},
+          offset_bytes};
 }
 
 }  // namespace
 
-tl::unexpected<Error> CollectiveState::refuse(ErrorClass kind,
-                                              const char* operation,
-                                              const char* cause) const {
-  return failure({.kind = kind, .operation = operation, .path = path_, .cause = cause});
+Result<std::uint64_t> CollectiveFile::size() {
+  if (Status open = check_open("get the size of"); !open) {
+    return tl::unexpected<Error>(open.error());
+  }
+  return size_here();
 }
 
-Status CollectiveState::check_open(const char* operation) const {
+Result<std::size_t> CollectiveFile::read_at(std::span<std::byte> into, std::uint64_t offset_bytes) {
+  return transfer_alone(read_of(into, offset_bytes));
+}
+
+Result<std::size_t> CollectiveFile::write_at(std::span<const std::byte> from,
+                                             std::uint64_t offset_bytes) {
+  return transfer_alone(write_of(from, offset_bytes));
+}
+
+Result<std::size_t> CollectiveFile::read_at_all(std::span<std::byte> into,
+                                                std::uint64_t offset_bytes) {
+  return transfer_all(read_of(into, offset_bytes));
+}
+
+Result<std::size_t> CollectiveFile::write_at_all(std::span<const std::byte> from,
+                                                 std::uint64_t offset_bytes) {
+  return transfer_all(write_of(from, offset_bytes));
+}
+
+Status CollectiveFile::read_at_all_begin(std::span<std::byte> into, std::uint64_t offset_bytes) {
+  return begin_transfer(read_of(into, offset_bytes));
+}
+
+Status CollectiveFile::write_at_all_begin(std::span<const std::byte> from,
+                                          std::uint64_t offset_bytes) {
+  return begin_transfer(write_of(from, offset_bytes));
+}
+
+Result<std::size_t> CollectiveFile::read_at_all_end() { return end_transfer(Direction::kRead); }
+
+Result<std::size_t> CollectiveFile::write_at_all_end() { return end_transfer(Direction::kWrite); }
+
+Status CollectiveFile::sync() {
+  if (Status free = check_collective("sync"); !free) return free;
+  return ranks_->agree(sync_here());
+}
+
+Status CollectiveFile::close() {
+  if (Status free = check_collective("close"); !free) return free;
+  is_open_ = false;
+  return ranks_->agree(close_here());
+}
+
+Result<std::size_t> CollectiveFile::agreed(const Result<std::size_t>& moved) {
+  const Status mine = moved ? Status() : Status(tl::unexpected<Error>(moved.error()));
+  if (Status all = ranks_->agree(mine); !all) return tl::unexpected<Error>(all.error());
+  return moved;
+}
+
+Result<std::size_t> CollectiveFile::transfer_alone(const FileTransfer& transfer) {
+  if (Status allowed = check_transfer(transfer); !allowed) {
+    return tl::unexpected<Error>(allowed.error());
+  }
+  return move_here(transfer);
+}
+
+Result<std::size_t> CollectiveFile::transfer_all(const FileTransfer& transfer) {
+  Status allowed = check_collective(transfer.operation());
+  if (allowed) allowed = check_transfer(transfer);
+  if (!allowed) return tl::unexpected<Error>(allowed.error());
+  return move_all(transfer);
+}
+
+Status CollectiveFile::begin_transfer(const FileTransfer& transfer) {
+  Status begun = check_collective(transfer.operation());
+  if (begun) begun = check_transfer(transfer);
+  if (begun) begun = begin_all(transfer);
+  if (begun) under_way_ = transfer.direction;
+  return begun;
+}
+
+Result<std::size_t> CollectiveFile::end_transfer(Direction direction) {
+  if (under_way_ != direction) {
+    return refuse(ErrorClass::kInvalidArgument, FileTransfer{direction}.operation(),
+                  "no such split call has begun");
+  }
+  under_way_.reset();
+  return end_all();
+}
+
+Status CollectiveFile::check_open(const char* operation) const {
   if (is_open_) return {};
   return refuse(ErrorClass::kClosed, operation, "it has been closed");
 }
 
-Status CollectiveState::check_collective(const char* operation) const {
-  if (split_ == Split::kNone) return check_open(operation);
+/// Not every MPI-IO refuses to write to what was opened for reading.
+Status CollectiveFile::check_transfer(const FileTransfer& transfer) const {
+  if (is_open_ && !transfer.reads() && intent_ == FileIntent::kRead) {
+    return refuse(ErrorClass::kInvalidArgument, "write", "it was opened for reading only");
+  }
+  return check_open(transfer.operation());
+}
+
+Status CollectiveFile::check_collective(const char* operation) const {
+  if (!under_way_) return check_open(operation);
   return refuse(ErrorClass::kInvalidArgument, operation,
                 "a split collective call is under way; end it first");
 }
 
-Status CollectiveState::check_write() const {
-  if (is_open_ && intent_ == FileIntent::kRead) {
-    return refuse(ErrorClass::kInvalidArgument, "write", "it was opened for reading only");
-  }
-  return check_open("write");
-}
-
-Status CollectiveState::begin(Split split) {
-  Status free = check_collective(word_of(split));
-  if (free && split == Split::kWrite) free = check_write();
-  if (free) split_ = split;
-  return free;
-}
-
-Status CollectiveState::end(Split split) {
-  if (split_ != split) {
-    return refuse(ErrorClass::kInvalidArgument, word_of(split), "no such split call has begun");
-  }
-  split_ = Split::kNone;
-  return {};
+tl::unexpected<Error> CollectiveFile::refuse(ErrorClass kind,
+                                             const char* operation,
+                                             const char* cause) const {
+  return failure({.kind = kind, .operation = operation, .path = path_, .cause = cause});
 }
 
 }  // namespace forebay::comm

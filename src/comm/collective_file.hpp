@@ -8,12 +8,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace forebay::comm {
+
+class Communicator;
 
 enum class FileIntent : std::uint8_t {
   kRead,    ///< opens what exists, read only
@@ -32,6 +36,18 @@ struct CollectiveOpen {
   std::vector<Hint> hints = {};  ///< the same on all ranks
 };
 
+/// Bytes to move between memory of this rank and a file.
+struct FileTransfer {
+  enum class Direction : std::uint8_t { kRead, kWrite };
+
+  Direction direction = Direction::kRead;
+  std::span<std::byte> memory = {};  ///< read: is filled; write: is only read
+  std::uint64_t offset_bytes = 0;    ///< from the start of the file
+
+  bool reads() const noexcept { return direction == Direction::kRead; }
+  const char* operation() const noexcept { return reads() ? "read" : "write"; }
+};
+
 /// An open file of several ranks; Communicator::open_file() makes it. Paths are those of the
 /// operating system, without a prefix for an MPI-IO driver. Offsets count from the start of the
 /// file. A transfer may have any size.
@@ -44,77 +60,81 @@ struct CollectiveOpen {
 /// Communicator::thread_support() says.
 class CollectiveFile {
  public:
-  CollectiveFile() = default;
   CollectiveFile(const CollectiveFile&) = delete;
   CollectiveFile& operator=(const CollectiveFile&) = delete;
   /// Closes it if close() was not called, and tells nobody how that went; collective then.
   virtual ~CollectiveFile() = default;
 
   /// As this rank named it.
-  virtual const std::string& path() const noexcept = 0;
+  const std::string& path() const noexcept { return path_; }
 
   /// The size in bytes now.
-  virtual Result<std::uint64_t> size() = 0;
+  Result<std::uint64_t> size();
 
   /// Fills `into` from the file. A count below into.size() means that the file ends there.
-  virtual Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) = 0;
+  Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes);
 
   /// Writes all of `from`. On failure any part of it may be in the file.
-  virtual Result<std::size_t> write_at(std::span<const std::byte> from,
-                                       std::uint64_t offset_bytes) = 0;
+  Result<std::size_t> write_at(std::span<const std::byte> from, std::uint64_t offset_bytes);
 
   /// Collective. As read_at(), for all ranks together; size and offset are each rank's own, the
   /// size may be 0.
-  virtual Result<std::size_t> read_at_all(std::span<std::byte> into,
-                                          std::uint64_t offset_bytes) = 0;
+  Result<std::size_t> read_at_all(std::span<std::byte> into, std::uint64_t offset_bytes);
 
   /// Collective. As write_at(), for all ranks together.
-  virtual Result<std::size_t> write_at_all(std::span<const std::byte> from,
-                                           std::uint64_t offset_bytes) = 0;
+  Result<std::size_t> write_at_all(std::span<const std::byte> from, std::uint64_t offset_bytes);
 
   /// Collective. Starts what read_at_all() does; the memory is left alone until
   /// read_at_all_end(), which tells of all that failed. One at a time on a file, and no other
   /// collective call on it before the end: kInvalidArgument, on this rank alone.
-  virtual Status read_at_all_begin(std::span<std::byte> into, std::uint64_t offset_bytes) = 0;
-  virtual Result<std::size_t> read_at_all_end() = 0;
-  virtual Status write_at_all_begin(std::span<const std::byte> from,
-                                    std::uint64_t offset_bytes) = 0;
-  virtual Result<std::size_t> write_at_all_end() = 0;
+  Status read_at_all_begin(std::span<std::byte> into, std::uint64_t offset_bytes);
+  Result<std::size_t> read_at_all_end();
+  Status write_at_all_begin(std::span<const std::byte> from, std::uint64_t offset_bytes);
+  Result<std::size_t> write_at_all_end();
 
   /// Collective. Returns when what any rank wrote before is on stable storage.
-  virtual Status sync() = 0;
+  Status sync();
 
   /// Collective. Every later call gives kClosed. Says what closing found; nothing is synced.
-  virtual Status close() = 0;
-};
+  Status close();
 
-/// Whether a file is open, and which split collective is under way: the same book-keeping for all
-/// makes of CollectiveFile.
-class CollectiveState {
- public:
-  enum class Split : std::uint8_t { kNone, kRead, kWrite };
-
-  CollectiveState(std::string path, FileIntent intent) : path_(std::move(path)), intent_(intent) {}
-  const std::string& path() const noexcept { return path_; }
+ protected:
+  CollectiveFile(std::shared_ptr<Communicator> ranks, std::string path, FileIntent intent)
+      : ranks_(std::move(ranks)), path_(std::move(path)), intent_(intent) {}
+  Communicator& ranks() const noexcept { return *ranks_; }
   bool is_open() const noexcept { return is_open_; }
-
-  /// May `operation` start? Only on an open file; to write, one that was opened for that (not every
-  /// MPI-IO says so); and, if it is collective, outside a split one.
-  Status check_open(const char* operation) const;
-  Status check_write() const;
-  Status check_collective(const char* operation) const;
-
-  Status begin(Split split);
-  Status end(Split split);
-  void close() noexcept { is_open_ = false; }
+  /// Collective. `moved` if all ranks succeeded.
+  Result<std::size_t> agreed(const Result<std::size_t>& moved);
 
  private:
+  using Direction = FileTransfer::Direction;
+
+  // What a make of files does, called when it is in order: the file is open, and, unless the call
+  // is local, no split one is under way. Those named ..._here say what this rank found; the others
+  // are collective and give all ranks the same.
+  virtual Result<std::uint64_t> size_here() = 0;
+  virtual Result<std::size_t> move_here(const FileTransfer& transfer) = 0;
+  virtual Result<std::size_t> move_all(const FileTransfer& transfer) = 0;
+  virtual Status begin_all(const FileTransfer& transfer) = 0;
+  virtual Result<std::size_t> end_all() = 0;
+  virtual Status sync_here() = 0;
+  virtual Status close_here() = 0;
+
+  Result<std::size_t> transfer_alone(const FileTransfer& transfer);
+  Result<std::size_t> transfer_all(const FileTransfer& transfer);
+  Status begin_transfer(const FileTransfer& transfer);
+  Result<std::size_t> end_transfer(Direction direction);
+
+  Status check_open(const char* operation) const;
+  Status check_transfer(const FileTransfer& transfer) const;
+  Status check_collective(const char* operation) const;
   tl::unexpected<Error> refuse(ErrorClass kind, const char* operation, const char* cause) const;
 
-  std::string path_;
-  FileIntent intent_;
+  const std::shared_ptr<Communicator> ranks_;
+  const std::string path_;
+  const FileIntent intent_;
   bool is_open_ = true;
-  Split split_ = Split::kNone;
+  std::optional<Direction> under_way_;  ///< the split collective call that has begun
 };
 
 }  // namespace forebay::comm

@@ -42,168 +42,75 @@ Result<Descriptor> open_here(const std::string& path, FileIntent intent) {
   return file;
 }
 
-Status status_of(const Result<std::size_t>& moved) {
-  return moved ? Status() : Status(tl::unexpected<Error>(moved.error()));
-}
-
 class PosixCollectiveFile final : public CollectiveFile {
  public:
-  PosixCollectiveFile(std::shared_ptr<Communicator> ranks, CollectiveState state, Descriptor file)
-      : ranks_(std::move(ranks)), state_(std::move(state)), file_(std::move(file)) {}
-
-  const std::string& path() const noexcept override { return state_.path(); }
-  Result<std::uint64_t> size() override;
-  Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) override;
-  Result<std::size_t> write_at(std::span<const std::byte> from,
-                               std::uint64_t offset_bytes) override;
-  Result<std::size_t> read_at_all(std::span<std::byte> into, std::uint64_t offset_bytes) override;
-  Result<std::size_t> write_at_all(std::span<const std::byte> from,
-                                   std::uint64_t offset_bytes) override;
-  Status read_at_all_begin(std::span<std::byte> into, std::uint64_t offset_bytes) override;
-  Result<std::size_t> read_at_all_end() override;
-  Status write_at_all_begin(std::span<const std::byte> from, std::uint64_t offset_bytes) override;
-  Result<std::size_t> write_at_all_end() override;
-  Status sync() override;
-  Status close() override;
+  PosixCollectiveFile(std::shared_ptr<Communicator> ranks,
+                      const std::string& path,
+                      FileIntent intent,
+                      Descriptor file)
+      : CollectiveFile(std::move(ranks), path, intent), file_(std::move(file)) {}
 
  private:
-  struct Step {
-    const char* operation;
-    std::uint64_t offset_bytes;
-    std::size_t size_bytes;
-  };
-  /// Makes attempts until all is moved or nothing more comes.
-  template <class Attempt>
-  Result<std::size_t> transfer(const Step& step, Attempt attempt);
-  /// `moved` if all ranks succeeded.
-  Result<std::size_t> agreed(const Result<std::size_t>& moved);
-  Result<std::size_t> end(CollectiveState::Split split);
+  Result<std::uint64_t> size_here() override;
+  Result<std::size_t> move_here(const FileTransfer& transfer) override;
+  Result<std::size_t> move_all(const FileTransfer& transfer) override {
+    return agreed(move_here(transfer));
+  }
+  Status begin_all(const FileTransfer& transfer) override {
+    split_outcome_ = move_here(transfer);
+    return {};
+  }
+  Result<std::size_t> end_all() override { return agreed(split_outcome_); }
+  Status sync_here() override;
+  Status close_here() override;
 
-  std::shared_ptr<Communicator> ranks_;
-  CollectiveState state_;
+  ssize_t attempt(const FileTransfer& transfer, std::size_t moved) const noexcept;
+
   Descriptor file_;
   Result<std::size_t> split_outcome_ = 0;
 };
 
-Result<std::uint64_t> PosixCollectiveFile::size() {
-  if (Status open = state_.check_open("get the size of"); !open) {
-    return tl::unexpected<Error>(open.error());
-  }
+Result<std::uint64_t> PosixCollectiveFile::size_here() {
   const off_t end = ::lseek(file_.get(), 0, SEEK_END);
   if (end < 0) return failed("get the size of", path());
   return checked_cast<std::uint64_t>(end);
 }
 
-template <class Attempt>
-Result<std::size_t> PosixCollectiveFile::transfer(const Step& step, Attempt attempt) {
-  if (Status open = state_.check_open(step.operation); !open) {
-    return tl::unexpected<Error>(open.error());
-  }
+/// One system call that goes on where `moved` bytes are done.
+ssize_t PosixCollectiveFile::attempt(const FileTransfer& transfer,
+                                     std::size_t moved) const noexcept {
+  const auto rest = transfer.memory.subspan(moved);
+  const std::size_t bytes = std::min(rest.size(), kSystemCallBytesMax);
+  const auto offset = static_cast<off_t>(transfer.offset_bytes + moved);
+  return transfer.reads() ? ::pread(file_.get(), rest.data(), bytes, offset)
+                          : ::pwrite(file_.get(), rest.data(), bytes, offset);
+}
+
+/// Makes attempts until all is moved or nothing more comes.
+Result<std::size_t> PosixCollectiveFile::move_here(const FileTransfer& transfer) {
+  ErrorDetails where{.operation = transfer.operation(), .path = path()};
   std::size_t moved = 0;
-  while (moved < step.size_bytes) {
-    const std::size_t bytes = std::min(step.size_bytes - moved, kSystemCallBytesMax);
-    const ssize_t now = uninterrupted([&] { return attempt(moved, bytes); });
-    if (now < 0) {
-      return tl::unexpected<Error>(system_error(
-          {.operation = step.operation, .path = path(), .offset_bytes = step.offset_bytes + moved},
-          errno));
-    }
+  while (moved < transfer.memory.size()) {
+    where.offset_bytes = transfer.offset_bytes + moved;
+    const ssize_t now = uninterrupted([&] { return attempt(transfer, moved); });
+    if (now < 0) return tl::unexpected<Error>(system_error(std::move(where), errno));
     if (now == 0) break;
     moved += checked_cast<std::size_t>(now);
   }
-  return moved;
+  if (moved == transfer.memory.size() || transfer.reads()) return moved;
+  where.kind = ErrorClass::kIo;
+  where.cause = "the file system took no more bytes and gave no reason";
+  return failure(std::move(where));
 }
 
-Result<std::size_t> PosixCollectiveFile::read_at(std::span<std::byte> into,
-                                                 std::uint64_t offset_bytes) {
-  return transfer({"read", offset_bytes, into.size()}, [&](std::size_t done, std::size_t bytes) {
-    return ::pread(file_.get(), into.data() + done, bytes, static_cast<off_t>(offset_bytes + done));
-  });
+Status PosixCollectiveFile::sync_here() {
+  if (uninterrupted([&] { return ::fdatasync(file_.get()); }) == 0) return {};
+  return failed("sync", path());
 }
 
-Result<std::size_t> PosixCollectiveFile::write_at(std::span<const std::byte> from,
-                                                  std::uint64_t offset_bytes) {
-  if (Status allowed = state_.check_write(); !allowed) {
-    return tl::unexpected<Error>(allowed.error());
-  }
-  const auto attempt = [&](std::size_t done, std::size_t bytes) {
-    return ::pwrite(file_.get(), from.data() + done, bytes,
-                    static_cast<off_t>(offset_bytes + done));
-  };
-  const Result<std::size_t> moved = transfer({"write", offset_bytes, from.size()}, attempt);
-  if (!moved || *moved == from.size()) return moved;
-  return failure({.kind = ErrorClass::kIo,
-                  .operation = "write",
-                  .path = path(),
-                  .offset_bytes = offset_bytes + *moved,
-                  .cause = "the file system took no more bytes and gave no reason"});
-}
-
-Result<std::size_t> PosixCollectiveFile::agreed(const Result<std::size_t>& moved) {
-  if (Status all = ranks_->agree(status_of(moved)); !all) {
-    return tl::unexpected<Error>(all.error());
-  }
-  return *moved;
-}
-
-Result<std::size_t> PosixCollectiveFile::read_at_all(std::span<std::byte> into,
-                                                     std::uint64_t offset_bytes) {
-  if (Status begun = read_at_all_begin(into, offset_bytes); !begun) {
-    return tl::unexpected<Error>(begun.error());
-  }
-  return read_at_all_end();
-}
-
-Result<std::size_t> PosixCollectiveFile::write_at_all(std::span<const std::byte> from,
-                                                      std::uint64_t offset_bytes) {
-  if (Status begun = write_at_all_begin(from, offset_bytes); !begun) {
-    return tl::unexpected<Error>(begun.error());
-  }
-  return write_at_all_end();
-}
-
-Status PosixCollectiveFile::read_at_all_begin(std::span<std::byte> into,
-                                              std::uint64_t offset_bytes) {
-  if (Status begun = state_.begin(CollectiveState::Split::kRead); !begun) return begun;
-  split_outcome_ = read_at(into, offset_bytes);
-  return {};
-}
-
-Status PosixCollectiveFile::write_at_all_begin(std::span<const std::byte> from,
-                                               std::uint64_t offset_bytes) {
-  if (Status begun = state_.begin(CollectiveState::Split::kWrite); !begun) return begun;
-  split_outcome_ = write_at(from, offset_bytes);
-  return {};
-}
-
-Result<std::size_t> PosixCollectiveFile::end(CollectiveState::Split split) {
-  if (Status ended = state_.end(split); !ended) return tl::unexpected<Error>(ended.error());
-  return agreed(split_outcome_);
-}
-
-Result<std::size_t> PosixCollectiveFile::read_at_all_end() {
-  return end(CollectiveState::Split::kRead);
-}
-
-Result<std::size_t> PosixCollectiveFile::write_at_all_end() {
-  return end(CollectiveState::Split::kWrite);
-}
-
-Status PosixCollectiveFile::sync() {
-  if (Status free = state_.check_collective("sync"); !free) return free;
-  Status mine;
-  if (uninterrupted([&] { return ::fdatasync(file_.get()); }) != 0) {
-    mine = failed("sync", path());
-  }
-  return ranks_->agree(mine);
-}
-
-Status PosixCollectiveFile::close() {
-  if (Status free = state_.check_collective("close"); !free) return free;
-  state_.close();
-  Status mine;
-  if (::close(file_.release()) != 0) mine = failed("close", path());
-  return ranks_->agree(mine);
+Status PosixCollectiveFile::close_here() {
+  if (::close(file_.release()) == 0) return {};
+  return failed("close", path());
 }
 
 }  // namespace
@@ -219,7 +126,7 @@ Result<std::unique_ptr<CollectiveFile>> open_posix_file(std::shared_ptr<Communic
   Result<Descriptor> mine = open_here(path, how.intent);
   const Status outcome = mine ? Status() : Status(tl::unexpected<Error>(mine.error()));
   if (Status all = ranks->agree(outcome); !all) return tl::unexpected<Error>(all.error());
-  return std::make_unique<PosixCollectiveFile>(std::move(ranks), CollectiveState(path, how.intent),
+  return std::make_unique<PosixCollectiveFile>(std::move(ranks), path, how.intent,
                                                std::move(*mine));
 }
 

@@ -4,8 +4,6 @@
 #include "comm/mpi/mpi_file.hpp"
 
 #include <algorithm>
-#include <string_view>
-#include <utility>
 
 #include "base/checked_cast.hpp"
 #include "comm/mpi/pieces.hpp"
@@ -15,13 +13,9 @@ namespace forebay::comm {
 
 namespace {
 
-using Split = CollectiveState::Split;
-
 /// A transfer, so far.
 struct Progress {
-  const char* operation = "";
-  std::uint64_t offset_bytes = 0;  ///< in the file
-  std::size_t asked_bytes = 0;
+  FileTransfer transfer = {};
   std::size_t moved_bytes = 0;
   Status outcome = {};
   Piece under_way = {};    ///< of a split call
@@ -30,86 +24,56 @@ struct Progress {
 
 class MpiFile final : public CollectiveFile {
  public:
-  MpiFile(MpiFileRanks of, CollectiveState state, MPI_File handle)
-      : of_(std::move(of)), state_(std::move(state)), handle_(handle) {}
+  MpiFile(const MpiFileRanks& of, const std::string& path, FileIntent intent, MPI_File handle)
+      : CollectiveFile(of.ranks, path, intent), piece_bytes_(of.piece_bytes), handle_(handle) {}
   MpiFile(const MpiFile&) = delete;
   MpiFile& operator=(const MpiFile&) = delete;
   ~MpiFile() override {
-    if (state_.is_open()) static_cast<void>(close_here());
+    if (is_open()) static_cast<void>(close_here());
   }
 
-  const std::string& path() const noexcept override { return state_.path(); }
-  Result<std::uint64_t> size() override;
-  Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) override;
-  Result<std::size_t> write_at(std::span<const std::byte> from,
-                               std::uint64_t offset_bytes) override;
-  Result<std::size_t> read_at_all(std::span<std::byte> into, std::uint64_t offset_bytes) override;
-  Result<std::size_t> write_at_all(std::span<const std::byte> from,
-                                   std::uint64_t offset_bytes) override;
-  Status read_at_all_begin(std::span<std::byte> into, std::uint64_t offset_bytes) override;
-  Result<std::size_t> read_at_all_end() override;
-  Status write_at_all_begin(std::span<const std::byte> from, std::uint64_t offset_bytes) override;
-  Result<std::size_t> write_at_all_end() override;
-  Status sync() override;
-  Status close() override;
-
  private:
+  Result<std::uint64_t> size_here() override;
+  Result<std::size_t> move_here(const FileTransfer& transfer) override;
+  Result<std::size_t> move_all(const FileTransfer& transfer) override;
+  Status begin_all(const FileTransfer& transfer) override;
+  Result<std::size_t> end_all() override;
+  Status sync_here() override;
+  Status close_here() override;
+
   ErrorDetails what(const char* operation) const {
     return {.operation = operation, .path = path()};
   }
   template <class Call>
   Status call(const ErrorDetails& details, Call call) const {
-    return mpi_call(of_.ranks->thread_support(), details, call);
-  }
-  MPI_Offset offset_of(const Progress& progress, Piece piece) const {
-    const std::uint64_t offset_bytes = progress.offset_bytes + piece.first;
-    return static_cast<MPI_Offset>(offset_bytes);  // MPI refuses what becomes negative
+    return mpi_call(ranks().thread_support(), details, call);
   }
   Pieces pieces_of(const Progress& progress) const {
-    return Pieces(progress.asked_bytes, of_.piece_bytes);
+    return Pieces(progress.transfer.memory.size(), piece_bytes_);
   }
 
-  Progress plan_read(std::span<std::byte> into, std::uint64_t offset_bytes);
-  template <class Move>
-  void move_piece(Progress& progress, Piece piece, Move move);
-  template <class Move>
-  Result<std::size_t> move_alone(Progress progress, Move move);
-  Status begin_rounds();
-  template <class Start>
-  Status begin_split(Split split, Start start);
-  template <class Move>
-  void move_rounds(std::uint64_t first, Move move);
-  Result<std::size_t> agreed();
-  Status close_here();
+  /// Calls of MPI for a piece of a transfer.
+  using Move = int (MpiFile::*)(const FileTransfer&, Piece, MPI_Status*) const;
+  int move_alone(const FileTransfer& transfer, Piece piece, MPI_Status* status) const;
+  int move_together(const FileTransfer& transfer, Piece piece, MPI_Status* status) const;
+  int begin_split(const FileTransfer& transfer, Piece piece) const;
+  int end_split(const FileTransfer& transfer, Piece piece, MPI_Status* status) const;
 
-  auto collective_read() {
-    return [this](MPI_Offset at, Piece piece, MPI_Status* status) {
-      return MPI_File_read_at_all(handle_, at, into_.data() + piece.first, piece.size, MPI_BYTE,
-                                  status);
-    };
-  }
-  auto collective_write() {
-    return [this](MPI_Offset at, Piece piece, MPI_Status* status) {
-      return MPI_File_write_at_all(handle_, at, from_.data() + piece.first, piece.size, MPI_BYTE,
-                                   status);
-    };
-  }
+  Progress plan(const FileTransfer& transfer);
+  void move_piece(Progress& progress, Piece piece, Move move) const;
+  Result<std::size_t> outcome_of(const Progress& progress) const;
+  Status begin_rounds(const FileTransfer& transfer);
+  void move_rounds(std::uint64_t first);
 
-  const MpiFileRanks of_;
-  CollectiveState state_;
+  const std::uint64_t piece_bytes_;
   MPI_File handle_;
 
   // The collective transfer under way.
   Progress progress_;
   std::uint64_t rounds_ = 0;  ///< the same on all ranks
-  std::span<std::byte> into_;
-  std::span<const std::byte> from_;
 };
 
-Result<std::uint64_t> MpiFile::size() {
-  if (Status open = state_.check_open("get the size of"); !open) {
-    return tl::unexpected<Error>(open.error());
-  }
+Result<std::uint64_t> MpiFile::size_here() {
   MPI_Offset bytes = 0;
   const Status asked =
       call(what("get the size of"), [&] { return MPI_File_get_size(handle_, &bytes); });
@@ -117,28 +81,65 @@ Result<std::uint64_t> MpiFile::size() {
   return checked_cast<std::uint64_t>(bytes);
 }
 
-/// Cut at the end of the file: not every MPI-IO says how much of a read was past it.
-Progress MpiFile::plan_read(std::span<std::byte> into, std::uint64_t offset_bytes) {
-  Progress progress{.operation = "read", .offset_bytes = offset_bytes};
-  const Result<std::uint64_t> end = size();
-  if (!end) {
-    progress.outcome = tl::unexpected<Error>(end.error());
-  } else {
-    progress.offset_bytes = std::min(offset_bytes, *end);
-    progress.asked_bytes = std::min<std::uint64_t>(into.size(), *end - progress.offset_bytes);
-  }
+MPI_Offset offset_of(const FileTransfer& transfer, Piece piece) {
+  const std::uint64_t offset_bytes = transfer.offset_bytes + piece.first;
+  return static_cast<MPI_Offset>(offset_bytes);  // MPI refuses what becomes negative
+}
+
+std::byte* memory_of(const FileTransfer& transfer, Piece piece) {
+  return transfer.memory.data() + piece.first;
+}
+
+int MpiFile::move_alone(const FileTransfer& transfer, Piece piece, MPI_Status* status) const {
+  const MPI_Offset at = offset_of(transfer, piece);
+  std::byte* const memory = memory_of(transfer, piece);
+  return transfer.reads() ? MPI_File_read_at(handle_, at, memory, piece.size, MPI_BYTE, status)
+                          : MPI_File_write_at(handle_, at, memory, piece.size, MPI_BYTE, status);
+}
+
+int MpiFile::move_together(const FileTransfer& transfer, Piece piece, MPI_Status* status) const {
+  const MPI_Offset at = offset_of(transfer, piece);
+  std::byte* const memory = memory_of(transfer, piece);
+  return transfer.reads()
+             ? MPI_File_read_at_all(handle_, at, memory, piece.size, MPI_BYTE, status)
+             : MPI_File_write_at_all(handle_, at, memory, piece.size, MPI_BYTE, status);
+}
+
+int MpiFile::begin_split(const FileTransfer& transfer, Piece piece) const {
+  const MPI_Offset at = offset_of(transfer, piece);
+  std::byte* const memory = memory_of(transfer, piece);
+  return transfer.reads() ? MPI_File_read_at_all_begin(handle_, at, memory, piece.size, MPI_BYTE)
+                          : MPI_File_write_at_all_begin(handle_, at, memory, piece.size, MPI_BYTE);
+}
+
+int MpiFile::end_split(const FileTransfer& transfer, Piece piece, MPI_Status* status) const {
+  std::byte* const memory = memory_of(transfer, piece);
+  return transfer.reads() ? MPI_File_read_at_all_end(handle_, memory, status)
+                          : MPI_File_write_at_all_end(handle_, memory, status);
+}
+
+/// A read is cut at the end of the file: not every MPI-IO says how much of it was past that.
+Progress MpiFile::plan(const FileTransfer& transfer) {
+  Progress progress{.transfer = transfer};
+  if (!transfer.reads()) return progress;
+  const Result<std::uint64_t> end = size_here();
+  if (!end) progress.outcome = tl::unexpected<Error>(end.error());
+  const std::uint64_t first = std::min(transfer.offset_bytes, end.value_or(0));
+  const std::uint64_t left = end.value_or(0) - first;
+  progress.transfer.offset_bytes = first;
+  progress.transfer.memory =
+      transfer.memory.first(std::min<std::uint64_t>(transfer.memory.size(), left));
   return progress;
 }
 
 /// One call of MPI that moves one piece; what comes of it goes into `progress`.
-template <class Move>
-void MpiFile::move_piece(Progress& progress, Piece piece, Move move) {
-  ErrorDetails details = what(progress.operation);
-  details.offset_bytes = progress.offset_bytes + piece.first;
+void MpiFile::move_piece(Progress& progress, Piece piece, Move move) const {
+  ErrorDetails details = what(progress.transfer.operation());
+  details.offset_bytes = progress.transfer.offset_bytes + piece.first;
   MPI_Status status;
   int moved = 0;
   const Status done = call(details, [&] {
-    const int code = move(offset_of(progress, piece), piece, &status);
+    const int code = (this->*move)(progress.transfer, piece, &status);
     return code == MPI_SUCCESS ? MPI_Get_count(&status, MPI_BYTE, &moved) : code;
   });
   if (!progress.outcome) return;  // the first failure is the one to tell
@@ -150,168 +151,73 @@ void MpiFile::move_piece(Progress& progress, Piece piece, Move move) {
 }
 
 /// What `progress` came to. A read of less than was asked found a file that was cut meanwhile.
-Result<std::size_t> outcome_of(const Progress& progress, const std::string& path) {
+Result<std::size_t> MpiFile::outcome_of(const Progress& progress) const {
   if (!progress.outcome) return tl::unexpected<Error>(progress.outcome.error());
-  const bool is_short = progress.moved_bytes < progress.asked_bytes;
-  if (!is_short || std::string_view(progress.operation) == "read") return progress.moved_bytes;
+  const FileTransfer& transfer = progress.transfer;
+  const bool is_short = progress.moved_bytes < transfer.memory.size();
+  if (!is_short || transfer.reads()) return progress.moved_bytes;
   return failure({.kind = ErrorClass::kIo,
-                  .operation = progress.operation,
-                  .path = path,
-                  .offset_bytes = progress.offset_bytes + progress.moved_bytes,
+                  .operation = transfer.operation(),
+                  .path = path(),
+                  .offset_bytes = transfer.offset_bytes + progress.moved_bytes,
                   .cause = "MPI-IO took no more bytes and gave no reason"});
 }
 
-template <class Move>
-Result<std::size_t> MpiFile::move_alone(Progress progress, Move move) {
-  if (Status open = state_.check_open(progress.operation); !open) {
-    return tl::unexpected<Error>(open.error());
-  }
+Result<std::size_t> MpiFile::move_here(const FileTransfer& transfer) {
+  Progress progress = plan(transfer);
   const Pieces pieces = pieces_of(progress);
   for (std::uint64_t i = 0; i < pieces.count() && progress.outcome; ++i)
-    move_piece(progress, pieces.at(i), move);
-  return outcome_of(progress, path());
-}
-
-Result<std::size_t> MpiFile::read_at(std::span<std::byte> into, std::uint64_t offset_bytes) {
-  const auto move = [&](MPI_Offset at, Piece piece, MPI_Status* status) {
-    return MPI_File_read_at(handle_, at, into.data() + piece.first, piece.size, MPI_BYTE, status);
-  };
-  return move_alone(plan_read(into, offset_bytes), move);
-}
-
-Result<std::size_t> MpiFile::write_at(std::span<const std::byte> from, std::uint64_t offset_bytes) {
-  if (Status allowed = state_.check_write(); !allowed) {
-    return tl::unexpected<Error>(allowed.error());
-  }
-  const auto move = [&](MPI_Offset at, Piece piece, MPI_Status* status) {
-    return MPI_File_write_at(handle_, at, from.data() + piece.first, piece.size, MPI_BYTE, status);
-  };
-  return move_alone(
-      {.operation = "write", .offset_bytes = offset_bytes, .asked_bytes = from.size()}, move);
+    move_piece(progress, pieces.at(i), &MpiFile::move_alone);
+  return outcome_of(progress);
 }
 
 /// All ranks make as many calls as the one that has most to move.
-Status MpiFile::begin_rounds() {
+Status MpiFile::begin_rounds(const FileTransfer& transfer) {
+  progress_ = plan(transfer);
   const Result<std::uint64_t> rounds =
-      of_.ranks->all_reduce(Reduction::kMax, pieces_of(progress_).count());
+      ranks().all_reduce(Reduction::kMax, pieces_of(progress_).count());
   if (!rounds) return tl::unexpected<Error>(rounds.error());
   rounds_ = *rounds;
   return {};
 }
 
-template <class Move>
-void MpiFile::move_rounds(std::uint64_t first, Move move) {
+void MpiFile::move_rounds(std::uint64_t first) {
   const Pieces pieces = pieces_of(progress_);
   for (std::uint64_t i = first; i < rounds_; ++i)
-    move_piece(progress_, pieces.at(i), move);
+    move_piece(progress_, pieces.at(i), &MpiFile::move_together);
 }
 
-Result<std::size_t> MpiFile::agreed() {
-  const Result<std::size_t> mine = outcome_of(progress_, path());
-  const Status outcome = mine ? Status() : Status(tl::unexpected<Error>(mine.error()));
-  if (Status all = of_.ranks->agree(outcome); !all) return tl::unexpected<Error>(all.error());
-  return mine;
+Result<std::size_t> MpiFile::move_all(const FileTransfer& transfer) {
+  if (Status begun = begin_rounds(transfer); !begun) return tl::unexpected<Error>(begun.error());
+  move_rounds(0);
+  return agreed(outcome_of(progress_));
 }
 
-Result<std::size_t> MpiFile::read_at_all(std::span<std::byte> into, std::uint64_t offset_bytes) {
-  if (Status free = state_.check_collective("read"); !free) {
-    return tl::unexpected<Error>(free.error());
-  }
-  into_ = into;
-  progress_ = plan_read(into, offset_bytes);
-  if (Status begun = begin_rounds(); !begun) return tl::unexpected<Error>(begun.error());
-  move_rounds(0, collective_read());
-  return agreed();
-}
-
-Result<std::size_t> MpiFile::write_at_all(std::span<const std::byte> from,
-                                          std::uint64_t offset_bytes) {
-  if (Status free = state_.check_collective("write"); !free) {
-    return tl::unexpected<Error>(free.error());
-  }
-  if (Status allowed = state_.check_write(); !allowed) {
-    return tl::unexpected<Error>(allowed.error());
-  }
-  from_ = from;
-  progress_ = {.operation = "write", .offset_bytes = offset_bytes, .asked_bytes = from.size()};
-  if (Status begun = begin_rounds(); !begun) return tl::unexpected<Error>(begun.error());
-  move_rounds(0, collective_write());
-  return agreed();
-}
-
-/// Starts the first of the rounds; `start(offset, piece)` is a call of MPI. What fails now is told
-/// at the end, so that all ranks get there.
-template <class Start>
-Status MpiFile::begin_split(Split split, Start start) {
-  if (Status begun = begin_rounds(); !begun) {
-    static_cast<void>(state_.end(split));
-    return begun;
-  }
+/// Starts the first of the rounds. What fails now is told at the end, so that all ranks get there.
+Status MpiFile::begin_all(const FileTransfer& transfer) {
+  if (Status begun = begin_rounds(transfer); !begun) return begun;
   const Piece piece = pieces_of(progress_).at(0);
   progress_.under_way = piece;
-  ErrorDetails details = what(progress_.operation);
-  details.offset_bytes = progress_.offset_bytes;
-  const Status started = call(details, [&] { return start(offset_of(progress_, piece), piece); });
+  ErrorDetails details = what(progress_.transfer.operation());
+  details.offset_bytes = progress_.transfer.offset_bytes;
+  const Status started = call(details, [&] { return begin_split(progress_.transfer, piece); });
   progress_.has_begun = started.has_value();
   if (progress_.outcome) progress_.outcome = started;
   return {};
 }
 
-Status MpiFile::read_at_all_begin(std::span<std::byte> into, std::uint64_t offset_bytes) {
-  if (Status begun = state_.begin(Split::kRead); !begun) return begun;
-  into_ = into;
-  progress_ = plan_read(into, offset_bytes);
-  return begin_split(Split::kRead, [this](MPI_Offset at, Piece piece) {
-    return MPI_File_read_at_all_begin(handle_, at, into_.data(), piece.size, MPI_BYTE);
-  });
+Result<std::size_t> MpiFile::end_all() {
+  if (progress_.has_begun) move_piece(progress_, progress_.under_way, &MpiFile::end_split);
+  move_rounds(1);
+  return agreed(outcome_of(progress_));
 }
 
-Status MpiFile::write_at_all_begin(std::span<const std::byte> from, std::uint64_t offset_bytes) {
-  if (Status begun = state_.begin(Split::kWrite); !begun) return begun;
-  from_ = from;
-  progress_ = {.operation = "write", .offset_bytes = offset_bytes, .asked_bytes = from.size()};
-  return begin_split(Split::kWrite, [this](MPI_Offset at, Piece piece) {
-    return MPI_File_write_at_all_begin(handle_, at, from_.data(), piece.size, MPI_BYTE);
-  });
-}
-
-Result<std::size_t> MpiFile::read_at_all_end() {
-  if (Status ended = state_.end(Split::kRead); !ended) {
-    return tl::unexpected<Error>(ended.error());
-  }
-  const auto end = [this](MPI_Offset, Piece, MPI_Status* status) {
-    return MPI_File_read_at_all_end(handle_, into_.data(), status);
-  };
-  if (progress_.has_begun) move_piece(progress_, progress_.under_way, end);
-  move_rounds(1, collective_read());
-  return agreed();
-}
-
-Result<std::size_t> MpiFile::write_at_all_end() {
-  if (Status ended = state_.end(Split::kWrite); !ended) {
-    return tl::unexpected<Error>(ended.error());
-  }
-  const auto end = [this](MPI_Offset, Piece, MPI_Status* status) {
-    return MPI_File_write_at_all_end(handle_, from_.data(), status);
-  };
-  if (progress_.has_begun) move_piece(progress_, progress_.under_way, end);
-  move_rounds(1, collective_write());
-  return agreed();
-}
-
-Status MpiFile::sync() {
-  if (Status free = state_.check_collective("sync"); !free) return free;
-  return of_.ranks->agree(call(what("sync"), [this] { return MPI_File_sync(handle_); }));
+Status MpiFile::sync_here() {
+  return call(what("sync"), [this] { return MPI_File_sync(handle_); });
 }
 
 Status MpiFile::close_here() {
-  state_.close();
   return call(what("close"), [this] { return MPI_File_close(&handle_); });
-}
-
-Status MpiFile::close() {
-  if (Status free = state_.check_collective("close"); !free) return free;
-  return of_.ranks->agree(close_here());
 }
 
 /// Hints as MPI wants them.
@@ -357,7 +263,7 @@ Status check_before(const std::string& path, const CollectiveOpen& how) {
 
 }  // namespace
 
-Result<std::unique_ptr<CollectiveFile>> open_mpi_file(MpiFileRanks of,
+Result<std::unique_ptr<CollectiveFile>> open_mpi_file(const MpiFileRanks& of,
                                                       const std::string& path,
                                                       const CollectiveOpen& how) {
   if (Status all = of.ranks->agree(check_before(path, how)); !all) {
@@ -376,7 +282,7 @@ Result<std::unique_ptr<CollectiveFile>> open_mpi_file(MpiFileRanks of,
   });
   // Where only some could open it, theirs stays open: closing needs all ranks.
   if (Status all = of.ranks->agree(mine); !all) return tl::unexpected<Error>(all.error());
-  return std::make_unique<MpiFile>(std::move(of), CollectiveState(path, how.intent), handle);
+  return std::make_unique<MpiFile>(of, path, how.intent, handle);
 }
 
 }  // namespace forebay::comm

@@ -18,7 +18,7 @@ struct MpiFileRanks {
 };
 
 /// Collective. As Communicator::open_file().
-Result<std::unique_ptr<CollectiveFile>> open_mpi_file(MpiFileRanks of,
+Result<std::unique_ptr<CollectiveFile>> open_mpi_file(const MpiFileRanks& of,
                                                       const std::string& path,
                                                       const CollectiveOpen& how);
 
