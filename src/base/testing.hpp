@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of futures share, here and in the modules above: a request whose end the test decides,
-// a coroutine of no library, descriptors that are waited for with an end, and a count of them to
-// find lost ones. For tests only.
+// What tests share, here and in the modules above: how a call failed, a request whose end the test
+// decides, a coroutine of no library, descriptors that are waited for with an end, and a count of
+// them to find lost ones. For tests only.
 #pragma once
 
+#include <forebay/error.hpp>
 #include <forebay/executor.hpp>
 #include <forebay/future.hpp>
 
@@ -17,12 +18,24 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <gtest/gtest.h>
 #include <poll.h>
 
 namespace forebay {
+
+/// The class of the error that `result` has, or no value.
+template <class T>
+std::optional<ErrorClass> error_class(const Result<T>& result) {
+  if (result) return std::nullopt;
+  return result.error().kind();
+}
+
+inline bool mentions(const Error& error, const std::string& text) {
+  return error.message().find(text) != std::string::npos;
+}
 
 /// The agent's side of a request: finishes it, from any thread, and counts what the owner does.
 template <class T>

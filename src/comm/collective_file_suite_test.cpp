@@ -12,7 +12,6 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CollectiveFileSuite);
 
 namespace {
 
-using Ranks = std::shared_ptr<Communicator>;
 using File = std::unique_ptr<CollectiveFile>;
 
 constexpr CollectiveOpen kCreate{.intent = FileIntent::kCreate};
@@ -86,11 +85,11 @@ TEST_P(CollectiveFileSuite, split_calls_out_of_order_are_refused) {
     const SharedFolder folder(ranks);
     const File file = must(ranks->open_file(made_file(ranks, folder, 1000), {}), "open");
     Bytes bytes(10);
-    EXPECT_EQ(failure_of(file->read_at_all_end()), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(error_class(file->read_at_all_end()), ErrorClass::kInvalidArgument);
     ASSERT_TRUE(file->read_at_all_begin(bytes, 0));
-    EXPECT_EQ(failure_of(file->write_at_all_end()), ErrorClass::kInvalidArgument);
-    EXPECT_EQ(failure_of(file->read_at_all(bytes, 0)), ErrorClass::kInvalidArgument);
-    EXPECT_EQ(failure_of(file->sync()), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(error_class(file->write_at_all_end()), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(error_class(file->read_at_all(bytes, 0)), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(error_class(file->sync()), ErrorClass::kInvalidArgument);
     EXPECT_EQ(must(file->read_at_all_end(), "read"), bytes.size());
   });
 }
@@ -178,9 +177,9 @@ TEST_P(CollectiveFileSuite, a_write_to_a_file_opened_for_reading_is_refused) {
     const std::string path = made_file(ranks, folder, 100);
     const File file = must(ranks->open_file(path, {}), "open");
     const Bytes bytes = pattern(7, 10);
-    EXPECT_EQ(failure_of(file->write_at(bytes, 0)), ErrorClass::kInvalidArgument);
-    EXPECT_EQ(failure_of(file->write_at_all(bytes, 0)), ErrorClass::kInvalidArgument);
-    EXPECT_EQ(failure_of(file->write_at_all_begin(bytes, 0)), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(error_class(file->write_at(bytes, 0)), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(error_class(file->write_at_all(bytes, 0)), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(error_class(file->write_at_all_begin(bytes, 0)), ErrorClass::kInvalidArgument);
     EXPECT_EQ(file->write_at(bytes, 0).error().path(), path);
     Bytes got(100);
     EXPECT_EQ(must(file->read_at_all(got, 0), "read"), 100U);
@@ -206,12 +205,12 @@ TEST_P(CollectiveFileSuite, a_closed_file_says_so) {
     const File file = must(ranks->open_file(made_file(ranks, folder, 100), {}), "open");
     ASSERT_TRUE(file->close());
     Bytes bytes(10);
-    EXPECT_EQ(failure_of(file->read_at(bytes, 0)), ErrorClass::kClosed);
-    EXPECT_EQ(failure_of(file->read_at_all(bytes, 0)), ErrorClass::kClosed);
-    EXPECT_EQ(failure_of(file->write_at_all_begin(bytes, 0)), ErrorClass::kClosed);
-    EXPECT_EQ(failure_of(file->size()), ErrorClass::kClosed);
-    EXPECT_EQ(failure_of(file->sync()), ErrorClass::kClosed);
-    EXPECT_EQ(failure_of(file->close()), ErrorClass::kClosed);
+    EXPECT_EQ(error_class(file->read_at(bytes, 0)), ErrorClass::kClosed);
+    EXPECT_EQ(error_class(file->read_at_all(bytes, 0)), ErrorClass::kClosed);
+    EXPECT_EQ(error_class(file->write_at_all_begin(bytes, 0)), ErrorClass::kClosed);
+    EXPECT_EQ(error_class(file->size()), ErrorClass::kClosed);
+    EXPECT_EQ(error_class(file->sync()), ErrorClass::kClosed);
+    EXPECT_EQ(error_class(file->close()), ErrorClass::kClosed);
   });
 }
 

@@ -14,8 +14,6 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CommunicatorSuite);
 
 namespace {
 
-using Ranks = std::shared_ptr<Communicator>;
-
 Bytes own_bytes(const Communicator& ranks) {
   return pattern(ranks.rank().number, 100 * ranks.rank().number);  // rank 0 gives nothing
 }
@@ -90,7 +88,7 @@ TEST_P(CommunicatorSuite, a_root_that_is_not_there_is_refused) {
     const Status told = ranks->broadcast(bytes, nobody);
     ASSERT_FALSE(told);
     EXPECT_EQ(told.error().kind(), ErrorClass::kInvalidArgument);
-    EXPECT_EQ(failure_of(ranks->gather(bytes, nobody)), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(error_class(ranks->gather(bytes, nobody)), ErrorClass::kInvalidArgument);
   });
 }
 

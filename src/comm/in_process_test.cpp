@@ -10,8 +10,6 @@
 namespace forebay::comm {
 namespace {
 
-using Ranks = std::shared_ptr<Communicator>;
-
 Make solo_make() {
   return {"solo", [](const RankTest& test) -> Status {
             test(solo());
@@ -19,19 +17,10 @@ Make solo_make() {
           }};
 }
 
-Make threads_make(std::uint32_t count) {
-  return {"threads_" + std::to_string(count), [count](const RankTest& test) {
-            return run_ranks({.count = count, .per_node = 2}, [&test](const Ranks& ranks) {
-              test(ranks);
-              return Status();
-            });
-          }};
-}
-
 std::vector<Make> makes() {
   std::vector<Make> all{solo_make()};
   for (const std::uint32_t count : {1, 2, 3, 4, 7})
-    all.push_back(threads_make(count));
+    all.push_back(threads_make({.count = count, .per_node = 2}));
   return all;
 }
 

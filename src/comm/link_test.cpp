@@ -157,8 +157,8 @@ TEST_F(LinkTest, too_long_a_payload_is_refused_and_the_link_goes_on) {
   const Bytes payload(kPayloadMax + 1);
   Status told;
   const Status sent = left_->send({}, payload, [&](const Status& outcome) { told = outcome; });
-  EXPECT_EQ(failure_of(sent), ErrorClass::kLimit);
-  EXPECT_EQ(failure_of(told), ErrorClass::kLimit);
+  EXPECT_EQ(error_class(sent), ErrorClass::kLimit);
+  EXPECT_EQ(error_class(told), ErrorClass::kLimit);
   ASSERT_TRUE(left_->send({.kind = 4}, {}));
   ASSERT_TRUE(drive_until_right_has(1));
 }
@@ -170,8 +170,8 @@ TEST_F(LinkTest, end_of_the_peer_is_told_with_its_rank_once_all_is_read) {
   EXPECT_EQ(at_right_.messages.size(), 1U);
   EXPECT_EQ(right_->end()->kind(), ErrorClass::kClosed);
   EXPECT_EQ(right_->end()->rank(), 3U);
-  EXPECT_EQ(failure_of(right_->attend(POLLIN, at_right_)), ErrorClass::kClosed);
-  EXPECT_EQ(failure_of(right_->send({}, {})), ErrorClass::kClosed);
+  EXPECT_EQ(error_class(right_->attend(POLLIN, at_right_)), ErrorClass::kClosed);
+  EXPECT_EQ(error_class(right_->send({}, {})), ErrorClass::kClosed);
 }
 
 TEST_F(LinkTest, end_in_the_middle_of_a_payload_says_so) {
@@ -189,7 +189,7 @@ TEST_F(LinkTest, end_of_the_peer_frees_what_was_queued) {
   std::vector<std::optional<ErrorClass>> told;
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(left_->send({}, payload,
-                            [&](const Status& outcome) { told.push_back(failure_of(outcome)); }));
+                            [&](const Status& outcome) { told.push_back(error_class(outcome)); }));
   }
   right_.reset();
   ASSERT_TRUE(drive({{left_.get(), &at_left_}}, [&] { return left_->end().has_value(); }));
@@ -245,7 +245,7 @@ TEST_F(RawPeer, bytes_that_come_one_by_one_become_messages) {
 TEST_F(RawPeer, damaged_length_is_an_error_and_no_allocation) {
   const LinkHeader header{.payload_bytes = kPayloadMax + 1};
   write(std::as_bytes(std::span(&header, 1)));
-  EXPECT_EQ(failure_of(link_->attend(POLLIN, inbox_)), ErrorClass::kDamage);
+  EXPECT_EQ(error_class(link_->attend(POLLIN, inbox_)), ErrorClass::kDamage);
   EXPECT_EQ(inbox_.placed, 0U);
   EXPECT_EQ(link_->end()->rank(), 2U);
 }

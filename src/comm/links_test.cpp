@@ -12,8 +12,6 @@
 namespace forebay::comm {
 namespace {
 
-using Ranks = std::shared_ptr<Communicator>;
-
 std::vector<Rank> leaders_of(const Communicator& ranks) {
   std::vector<Rank> leaders;
   for (std::uint32_t node = 0; node < ranks.nodes().count(); ++node)
@@ -81,7 +79,7 @@ TEST(Links, network_that_one_host_lacks_is_one_error_on_all_ranks) {
   const Status ran = run_ranks({.count = 3, .per_node = 1}, [](const Ranks& ranks) {
     const std::string network = ranks->rank() == Rank{1} ? "ib7" : "";
     const auto links = connect_agents(*ranks, leaders_of(*ranks), {.network = network});
-    EXPECT_EQ(failure_of(links), ErrorClass::kNotFound);
+    EXPECT_EQ(error_class(links), ErrorClass::kNotFound);
     if (!links) {
       EXPECT_EQ(links.error().rank(), 1U);
     }
@@ -95,7 +93,7 @@ TEST(Links, agent_that_cannot_be_reached_is_one_error_on_all_ranks) {
     // Agent 2 gives up before anybody can have reached it.
     const auto patience = std::chrono::milliseconds(ranks->rank() == Rank{2} ? 0 : 2000);
     const auto links = connect_agents(*ranks, leaders_of(*ranks), {.connect_ms_max = patience});
-    EXPECT_EQ(failure_of(links), ErrorClass::kIo);
+    EXPECT_EQ(error_class(links), ErrorClass::kIo);
     if (!links) {
       EXPECT_EQ(links.error().rank(), 0U);
       EXPECT_NE(links.error().message().find("rank 2"), std::string::npos);
@@ -141,7 +139,7 @@ TEST(Links, peer_that_takes_nothing_for_too_long_has_ended) {
     Inbox inbox;
     EXPECT_TRUE(drive(driven(links, inbox), [&] { return links[0]->end().has_value(); }));
     EXPECT_EQ(links[0]->end()->error_number(), ETIMEDOUT);
-    EXPECT_EQ(failure_of(told), ErrorClass::kClosed);
+    EXPECT_EQ(error_class(told), ErrorClass::kClosed);
     return ranks->barrier();
   });
   EXPECT_TRUE(ran) << ran.error().message();

@@ -11,8 +11,6 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(MessageSuite);
 
 namespace {
 
-using Ranks = std::shared_ptr<Communicator>;
-
 Rank after(const Communicator& ranks) { return Rank{(ranks.rank().number + 1) % ranks.size()}; }
 
 Rank before(const Communicator& ranks) {

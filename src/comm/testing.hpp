@@ -20,11 +20,14 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing.hpp"
 #include "comm/communicator.hpp"
+#include "comm/in_process.hpp"
 
 namespace forebay::comm {
 
-using RankTest = std::function<void(const std::shared_ptr<Communicator>&)>;
+using Ranks = std::shared_ptr<Communicator>;
+using RankTest = std::function<void(const Ranks&)>;
 
 /// A way to make ranks. The suites below run on each.
 struct Make {
@@ -36,6 +39,17 @@ struct Make {
 };
 
 inline std::string make_name(const testing::TestParamInfo<Make>& info) { return info.param.name; }
+
+/// Threads that play ranks.
+inline Make threads_make(ThreadRanks ranks) {
+  const std::string nodes = ranks.per_node == 0 ? "" : "_by_" + std::to_string(ranks.per_node);
+  return {"threads_" + std::to_string(ranks.count) + nodes, [ranks](const RankTest& test) {
+            return run_ranks(ranks, [&](const Ranks& communicator) {
+              test(communicator);
+              return Status();
+            });
+          }};
+}
 
 class MakeTest : public testing::TestWithParam<Make> {
  public:
@@ -55,13 +69,6 @@ template <class T>
 T must(Result<T> result, const char* what) {
   if (!result) throw std::runtime_error(std::string(what) + ": " + result.error().message());
   return std::move(*result);
-}
-
-/// How it failed, or nothing if it did not.
-template <class T>
-std::optional<ErrorClass> failure_of(const Result<T>& result) {
-  if (result) return std::nullopt;
-  return result.error().kind();
 }
 
 inline Bytes bytes_of(std::string_view text) {

@@ -151,10 +151,7 @@ std::string permissions_at(const std::byte* address) {
 
 class NodeSessions : public ::testing::Test {
  protected:
-  NodeSessions() {
-    auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
-    EXPECT_TRUE((*file)->write_at(word_bytes({0, kFileBytes}), 0));
-  }
+  NodeSessions() { write_words(path, kFileBytes); }
   Session open(Seat& seat, const ReadPlan& plan = SmallPlan{.slots = 8, .slots_max = 8}) {
     auto session = seat.open(path, {0, kFileBytes}, plan);
     EXPECT_TRUE(session) << session.error().message();

@@ -175,6 +175,12 @@ inline std::unique_ptr<storage::MemoryFile> word_file(std::uint64_t size_bytes) 
   return std::make_unique<storage::MemoryFile>("words", word_bytes({0, size_bytes}));
 }
 
+inline void write_words(const std::string& path, std::uint64_t size_bytes) {
+  auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
+  ASSERT_TRUE(file) << file.error().message();
+  ASSERT_TRUE((*file)->write_at(word_bytes({0, size_bytes}), 0));
+}
+
 /// A file of words whose readers wait at a gate. Tasks never read it themselves, as on a device,
 /// unless it says that it is buffered.
 class GatedFile final : public storage::File {
@@ -391,13 +397,6 @@ inline ::testing::AssertionResult reads_words(const Session& session, ByteRange 
       return ::testing::AssertionFailure() << "bytes beside the buffer were written";
   }
   return is_words(into, range.offset);
-}
-
-/// The class of the error that `result` has, or no value.
-template <class T>
-std::optional<ErrorClass> error_class(const Result<T>& result) {
-  if (result) return std::nullopt;
-  return result.error().kind();
 }
 
 }  // namespace forebay::read

@@ -6,26 +6,19 @@
 #include <cstdint>
 #include <ctime>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "read/testing.hpp"
-#include "runtime/dedicated_testing.hpp"
 #include "runtime/placement.hpp"
+#include "runtime/testing.hpp"
 
 namespace forebay {
 namespace {
-
-using comm::failure_of;
-using read::error_class;
-using read::reads_words;
 
 constexpr std::chrono::milliseconds kIdle{300};
 /// Of a core, of a rank that serves nobody; one that polls takes all of it.
@@ -52,7 +45,7 @@ void read_all(const Camp& camp, const File& file) {
 /// `compute` on the ranks that compute; the others serve.
 template <class F>
 void on_each_camp(F compute) {
-  DedicatedSuite::on_all_ranks([&](const std::shared_ptr<comm::Communicator>& communicator) {
+  DedicatedSuite::on_all_ranks([&](const Communicator& communicator) {
     Camp camp(communicator);
     Runtime runtime(Ranks(communicator), {.placement = Placement::kDedicated});
     if (runtime.role() == Role::kCompute) {
@@ -78,7 +71,7 @@ TEST_P(DedicatedSuite, those_who_compute_read_the_right_bytes) {
 }
 
 TEST_P(DedicatedSuite, ranks_have_the_roles_that_were_decided) {
-  on_all_ranks([](const std::shared_ptr<comm::Communicator>& communicator) {
+  on_all_ranks([](const Communicator& communicator) {
     comm::Communicator& ranks = *communicator;
     Runtime runtime(Ranks(communicator), {.placement = Placement::kDedicated});
     EXPECT_EQ(runtime.role(), places_here(ranks).role_of(ranks.rank()));
@@ -112,7 +105,7 @@ TEST_P(DedicatedSuite, compute_is_a_message_space_of_those_who_compute) {
 }
 
 TEST_P(DedicatedSuite, compute_outlives_its_runtime) {
-  on_all_ranks([](const std::shared_ptr<comm::Communicator>& communicator) {
+  on_all_ranks([](const Communicator& communicator) {
     std::optional<Runtime> runtime(std::in_place, Ranks(communicator),
                                    RuntimeOptions{.placement = Placement::kDedicated});
     const Ranks compute = runtime->compute();
@@ -126,7 +119,7 @@ TEST_P(DedicatedSuite, compute_outlives_its_runtime) {
 }
 
 TEST_P(DedicatedSuite, all_compute_where_nobody_asks_for_more) {
-  on_all_ranks([](const std::shared_ptr<comm::Communicator>& communicator) {
+  on_all_ranks([](const Communicator& communicator) {
     Camp camp(communicator);
     Runtime runtime{Ranks(communicator)};
     EXPECT_EQ(runtime.role(), Role::kCompute);
@@ -135,45 +128,45 @@ TEST_P(DedicatedSuite, all_compute_where_nobody_asks_for_more) {
     ASSERT_TRUE(compute.communicator());
     EXPECT_EQ((*compute.communicator())->size(), communicator->size());
     EXPECT_TRUE((*compute.communicator())->barrier());
-    EXPECT_EQ(failure_of(runtime.serve()), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(error_class(runtime.serve()), ErrorClass::kInvalidArgument);
   });
 }
 
 TEST_P(DedicatedSuite, wrong_use_says_what_to_do) {
-  on_all_ranks([](const std::shared_ptr<comm::Communicator>& communicator) {
+  on_all_ranks([](const Communicator& communicator) {
     Camp camp(communicator);
     Runtime runtime(Ranks(communicator), {.placement = Placement::kDedicated});
     if (runtime.role() == Role::kCompute) {
       const Status served = runtime.serve();
-      ASSERT_EQ(failure_of(served), ErrorClass::kInvalidArgument);
-      EXPECT_NE(served.error().message().find("Role::kAgent"), std::string::npos);
+      ASSERT_EQ(error_class(served), ErrorClass::kInvalidArgument);
+      EXPECT_TRUE(mentions(served.error(), "Role::kAgent"));
       return;
     }
     // At once, on this rank alone: nobody else calls.
     const auto file = runtime.open(camp.path());
     ASSERT_EQ(error_class(file), ErrorClass::kInvalidArgument);
-    EXPECT_NE(file.error().message().find("serve()"), std::string::npos) << file.error().message();
+    EXPECT_TRUE(mentions(file.error(), "serve()")) << file.error().message();
     EXPECT_EQ(file.error().path(), camp.path());
     const auto session = runtime.session({});
     ASSERT_EQ(error_class(session), ErrorClass::kInvalidArgument);
-    EXPECT_NE(session.error().message().find("serve()"), std::string::npos);
+    EXPECT_TRUE(mentions(session.error(), "serve()"));
     ASSERT_FALSE(runtime.compute().communicator());
     EXPECT_EQ(runtime.compute().communicator().error().kind(), ErrorClass::kInvalidArgument);
   });
 }
 
 TEST_P(DedicatedSuite, ranks_that_want_different_placements_all_get_the_same_error) {
-  on_all_ranks([](const std::shared_ptr<comm::Communicator>& communicator) {
+  on_all_ranks([](const Communicator& communicator) {
     if (communicator->size() == 1) return;
     const bool differs = communicator->rank() == comm::Rank{1};
     Runtime runtime(Ranks(communicator),
                     {.placement = differs ? Placement::kDedicated : Placement::kInRank});
     const auto file = runtime.open("any");
     ASSERT_EQ(error_class(file), ErrorClass::kInvalidArgument);
-    EXPECT_NE(file.error().message().find("RuntimeOptions::placement"), std::string::npos);
+    EXPECT_TRUE(mentions(file.error(), "RuntimeOptions::placement"));
     EXPECT_EQ(runtime.role(), Role::kCompute);
     EXPECT_FALSE(runtime.compute().communicator());
-    EXPECT_EQ(failure_of(runtime.serve()), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(error_class(runtime.serve()), ErrorClass::kInvalidArgument);
   });
 }
 
@@ -186,7 +179,7 @@ double cpu_s(const comm::Communicator& ranks) {
 }
 
 TEST_P(DedicatedSuite, serving_those_who_ask_nothing_costs_nothing) {
-  on_all_ranks([](const std::shared_ptr<comm::Communicator>& communicator) {
+  on_all_ranks([](const Communicator& communicator) {
     Runtime runtime(Ranks(communicator), {.placement = Placement::kDedicated});
     if (runtime.role() == Role::kCompute) {
       std::this_thread::sleep_for(kIdle);
@@ -199,7 +192,7 @@ TEST_P(DedicatedSuite, serving_those_who_ask_nothing_costs_nothing) {
 }
 
 TEST_P(DedicatedSuite, serving_ends_when_the_last_has_left_and_not_before) {
-  on_all_ranks([](const std::shared_ptr<comm::Communicator>& communicator) {
+  on_all_ranks([](const Communicator& communicator) {
     Camp camp(communicator);
     std::optional<Runtime> runtime(std::in_place, Ranks(communicator),
                                    RuntimeOptions{.placement = Placement::kDedicated});
@@ -224,7 +217,7 @@ TEST_P(DedicatedSuite, serving_ends_when_the_last_has_left_and_not_before) {
 }
 
 TEST_P(DedicatedSuite, an_agent_that_leaves_early_leaves_others_reading_for_themselves) {
-  on_all_ranks([](const std::shared_ptr<comm::Communicator>& communicator) {
+  on_all_ranks([](const Communicator& communicator) {
     Camp camp(communicator);
     std::optional<Runtime> runtime(std::in_place, Ranks(communicator),
                                    RuntimeOptions{.placement = Placement::kDedicated});
@@ -296,29 +289,16 @@ TEST_P(DedicatedSuite, an_error_names_the_rank_among_those_who_compute) {
   });
 }
 
-/// Keeps what it is told.
-class Lines final : public LogSink {
- public:
-  void write(LogLevel level, std::string_view line) noexcept override {
-    const std::lock_guard lock(mutex_);
-    if (level == LogLevel::kWarning) warnings_.emplace_back(line);
-  }
-  bool has_warned_of(const std::string& what) const {
-    return std::ranges::any_of(
-        warnings_, [&](const std::string& text) { return text.find(what) != std::string::npos; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::string> warnings_;
-};
-
 TEST_P(DedicatedSuite, a_node_of_one_rank_keeps_it_and_is_told) {
-  on_all_ranks([](const std::shared_ptr<comm::Communicator>& communicator) {
-    Lines log;
+  on_all_ranks([](const Communicator& communicator) {
+    Warnings log;
     Runtime runtime(Ranks(communicator), {.placement = Placement::kDedicated, .log = &log});
     const bool is_alone = places_here(*communicator).sharing() == 1;
-    EXPECT_EQ(log.has_warned_of("one rank only"), is_alone);
+    const auto lines = log.lines();
+    const auto tells = [](const std::string& line) {
+      return line.find("one rank only") != std::string::npos;
+    };
+    EXPECT_EQ(std::ranges::any_of(lines, tells), is_alone);
     if (runtime.role() == Role::kAgent) {
       EXPECT_TRUE(runtime.serve());
     }

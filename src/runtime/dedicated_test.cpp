@@ -5,29 +5,18 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/in_process.hpp"
-#include "runtime/dedicated_testing.hpp"
+#include "runtime/testing.hpp"
 
 namespace forebay {
 namespace {
 
-comm::Make threads_make(comm::ThreadRanks ranks) {
-  const std::string nodes = ranks.per_node == 0 ? "" : "_by_" + std::to_string(ranks.per_node);
-  return {"threads_" + std::to_string(ranks.count) + nodes, [ranks](const comm::RankTest& test) {
-            return comm::run_ranks(ranks, [&](const auto& communicator) {
-              test(communicator);
-              return Status();
-            });
-          }};
-}
-
 std::vector<comm::Make> makes() {
   std::vector<comm::Make> made;
   for (const std::uint32_t count : {1, 2, 3, 4, 7})
-    made.push_back(threads_make({.count = count}));
+    made.push_back(comm::threads_make({.count = count}));
   // The last node has one rank only, or each node has.
   for (const std::uint32_t per_node : {1, 2, 3})
-    made.push_back(threads_make({.count = 7, .per_node = per_node}));
+    made.push_back(comm::threads_make({.count = 7, .per_node = per_node}));
   return made;
 }
 

@@ -19,7 +19,6 @@
 namespace forebay {
 namespace {
 
-using read::error_class;
 using read::is_words;
 using read::reads_words;
 using read::result_of;
@@ -29,10 +28,7 @@ constexpr std::uint64_t kFileBytes = 3'000'001;
 /// The bytes go by the agents' connections, and by what would be MPI.
 class NodesTest : public ::testing::TestWithParam<Bulk> {
  protected:
-  NodesTest() {
-    auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
-    EXPECT_TRUE((*file)->write_at(read::word_bytes({0, kFileBytes}), 0));
-  }
+  NodesTest() { read::write_words(path, kFileBytes); }
 
   template <class F>
   void on_ranks(std::uint32_t count, std::uint32_t per_node, F test) {

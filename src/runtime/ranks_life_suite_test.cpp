@@ -8,26 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include "read/testing.hpp"
 #include "runtime/testing.hpp"
 
 namespace forebay {
 namespace {
-
-using read::error_class;
-using read::is_words;
-using read::reads_words;
-using read::result_of;
-
-constexpr std::uint64_t kUnit = Reading::kUnit;
-constexpr std::uint64_t kFileBytes = Place::kFileBytes;
-constexpr ByteRange kWhole{0, kFileBytes};
-
-using Communicator = std::shared_ptr<comm::Communicator>;
-
-bool mentions(const Error& error, const std::string& text) {
-  return error.message().find(text) != std::string::npos;
-}
 
 /// The rank that the node's agent lives with, and one that it does not live with.
 std::vector<std::uint32_t> first_and_last(const comm::Communicator& ranks) {

@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several ranks with one file: the same for threads that play ranks and for those of an MPI job.
 #include <cstdlib>
-#include <memory>
-#include <mutex>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "comm/communicator.hpp"
-#include "read/testing.hpp"
 #include "runtime/testing.hpp"
 
 namespace forebay {
 namespace {
-
-using read::error_class;
-using read::reads_words;
-
-constexpr std::uint64_t kFileBytes = Place::kFileBytes;
 
 TEST_P(RanksSuite, each_reads_what_it_wants) {
   on_each_site([](Site& site) {
@@ -45,8 +35,7 @@ TEST_P(RanksSuite, a_file_that_one_rank_cannot_open_is_an_error_for_all) {
     ASSERT_EQ(error_class(file), ErrorClass::kNotFound);
     EXPECT_EQ(file.error().path(), site.folder / "missing");
     if (runtime.rank_count() > 1) {
-      EXPECT_NE(file.error().message().find("rank " + std::to_string(site.last())),
-                std::string::npos)
+      EXPECT_TRUE(mentions(file.error(), "rank " + std::to_string(site.last())))
           << file.error().message();
     }
     EXPECT_TRUE(runtime.open(site.path()));  // nothing is out of step
@@ -60,7 +49,7 @@ TEST_P(RanksSuite, files_of_different_sizes_are_refused_by_all) {
     if (runtime.rank() == 0) write_words(site.folder / "longer", kFileBytes + 1);
     const auto file = runtime.open(runtime.rank() == 0 ? site.folder / "longer" : site.path());
     ASSERT_EQ(error_class(file), ErrorClass::kInvalidArgument);
-    EXPECT_NE(file.error().message().find(std::to_string(kFileBytes + 1)), std::string::npos);
+    EXPECT_TRUE(mentions(file.error(), std::to_string(kFileBytes + 1)));
   });
 }
 
@@ -149,25 +138,9 @@ TEST_P(RanksSuite, nobody_waits_for_a_rank_that_comes_late_to_a_session) {
   });
 }
 
-class Warnings final : public LogSink {
- public:
-  void write(LogLevel level, std::string_view line) noexcept override {
-    const std::lock_guard lock(mutex_);
-    if (level == LogLevel::kWarning) lines_.emplace_back(line);
-  }
-  std::vector<std::string> lines() const {
-    const std::lock_guard lock(mutex_);
-    return lines_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
-
 // Where the system refuses what sharing takes, tests/faults runs this with a variable that says so.
 TEST_P(RanksSuite, ranks_share_a_session_or_a_warning_says_why_they_cannot) {
-  on_all_ranks([](const std::shared_ptr<comm::Communicator>& ranks) {
+  on_all_ranks([](const Communicator& ranks) {
     Warnings log;
     Site site(ranks, {.log = &log});
     const bool can_share = ranks->size() > 1 && std::getenv("FOREBAY_TEST_UNSHARED") == nullptr;

@@ -5,26 +5,15 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/in_process.hpp"
-#include "read/testing.hpp"
 #include "runtime/testing.hpp"
 
 namespace forebay {
 namespace {
 
-comm::Make threads_make(std::uint32_t count) {
-  return {"threads_" + std::to_string(count), [count](const comm::RankTest& test) {
-            return comm::run_ranks({.count = count}, [&](const auto& ranks) {
-              test(ranks);
-              return Status();
-            });
-          }};
-}
-
 std::vector<comm::Make> makes() {
   std::vector<comm::Make> all;
   for (const std::uint32_t count : {1, 2, 3, 7})
-    all.push_back(threads_make(count));
+    all.push_back(comm::threads_make({.count = count}));
   return all;
 }
 
@@ -33,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Threads, RanksSuite, testing::ValuesIn(makes()), comm::
 TEST(Ranks, what_cannot_be_used_is_told_by_the_first_call) {
   Runtime runtime(Ranks(Error({.kind = ErrorClass::kUnsupported, .operation = "use MPI"})));
   const auto file = runtime.open("any");
-  ASSERT_EQ(read::error_class(file), ErrorClass::kUnsupported);
+  ASSERT_EQ(error_class(file), ErrorClass::kUnsupported);
   EXPECT_EQ(file.error().path(), "any");
 }
 

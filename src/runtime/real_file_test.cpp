@@ -22,7 +22,6 @@
 namespace forebay {
 namespace {
 
-using read::error_class;
 using read::is_words;
 using read::Random;
 using read::reads_words;
@@ -43,9 +42,7 @@ class RealFile : public ::testing::TestWithParam<Way> {
   }
 
   void write_words(const std::string& name, std::uint64_t size_bytes) const {
-    auto file = storage::open_file(folder / name, {.intent = storage::Intent::kCreate});
-    ASSERT_TRUE(file) << file.error().message();
-    ASSERT_TRUE((*file)->write_at(read::word_bytes({0, size_bytes}), 0));
+    read::write_words(folder / name, size_bytes);
   }
   File open(const std::string& name) {
     auto file = runtime.open(folder / name);

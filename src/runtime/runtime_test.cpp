@@ -23,22 +23,11 @@
 namespace forebay {
 namespace {
 
-using read::error_class;
 using read::eventually;
 using read::is_words;
 using read::reads_words;
 using read::result_of;
-
-void write_words(const std::string& path, std::uint64_t size_bytes) {
-  auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
-  ASSERT_TRUE(file) << file.error().message();
-  const auto written = (*file)->write_at(read::word_bytes({0, size_bytes}), 0);
-  ASSERT_TRUE(written) << written.error().message();
-}
-
-bool mentions(const Error& error, const std::string& text) {
-  return error.message().find(text) != std::string::npos;
-}
+using read::write_words;
 
 class RuntimeTest : public ::testing::Test {
  protected:

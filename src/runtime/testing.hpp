@@ -9,9 +9,11 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -24,11 +26,16 @@
 
 namespace forebay {
 
-inline void write_words(const std::string& path, std::uint64_t size_bytes) {
-  auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
-  ASSERT_TRUE(file) << file.error().message();
-  ASSERT_TRUE((*file)->write_at(read::word_bytes({0, size_bytes}), 0));
-}
+using read::is_words;
+using read::reads_words;
+using read::result_of;
+using read::write_words;
+
+using Communicator = std::shared_ptr<comm::Communicator>;
+
+inline constexpr std::uint64_t kUnit = 4096;            ///< a splinter, in most plans
+inline constexpr std::uint64_t kFileBytes = 1'000'003;  ///< of the file of most tests
+inline constexpr ByteRange kWhole{0, kFileBytes};
 
 /// Bytes from one rank to all others, as an application would send a task.
 template <class T>
@@ -40,11 +47,9 @@ T passed_on(comm::Communicator& ranks, T value, std::uint32_t from) {
 
 /// Where ranks are: a folder with a file of words that all of them see. Made by all.
 struct Place {
-  static constexpr std::uint64_t kFileBytes = 1'000'003;
-
-  explicit Place(const std::shared_ptr<comm::Communicator>& communicator)
+  explicit Place(const Communicator& communicator, std::uint64_t size_bytes = kFileBytes)
       : ranks(*communicator), folder(communicator) {
-    if (is_first()) write_words(path(), kFileBytes);
+    if (is_first()) write_words(path(), size_bytes);
     meet();
   }
   std::string path() const { return folder / "words"; }
@@ -76,8 +81,7 @@ inline RuntimeOptions tested(RuntimeOptions options = {}) {
 
 /// A place, and a Runtime on each rank.
 struct Site : Place {
-  explicit Site(const std::shared_ptr<comm::Communicator>& communicator,
-                const RuntimeOptions& options = {})
+  explicit Site(const Communicator& communicator, const RuntimeOptions& options = {})
       : Place(communicator), runtime(Ranks(communicator), tested(options)) {}
   std::uint32_t last() const { return runtime.rank_count() - 1; }
 
@@ -86,7 +90,7 @@ struct Site : Place {
 
 template <class F>
 void on_each_site(F test) {
-  comm::MakeTest::on_all_ranks([&](const std::shared_ptr<comm::Communicator>& communicator) {
+  comm::MakeTest::on_all_ranks([&](const Communicator& communicator) {
     Site site(communicator);
     test(site);
   });
@@ -109,7 +113,6 @@ struct Reading {
             .eager_bytes = eager_splinters * kUnit,
             .agents = agents};
   }
-  static constexpr std::uint64_t kUnit = 4096;
 };
 
 inline constexpr std::array<Reading, 4> kReadings{{{Agents::kPerRank, Access::kBuffered},
@@ -126,7 +129,7 @@ inline bool reads_directly(const std::string& path) {
 /// RanksSuite.files_of_tests_can_be_read_directly is skipped where not all are.
 template <class F>
 void on_each_reading(F test) {
-  comm::MakeTest::on_all_ranks([&](const std::shared_ptr<comm::Communicator>& communicator) {
+  comm::MakeTest::on_all_ranks([&](const Communicator& communicator) {
     const bool direct = [&] {
       const Place place(communicator);
       return reads_directly(place.path());
@@ -162,7 +165,33 @@ inline std::optional<Session> open_together(const Place& place,
   return opened ? session : std::nullopt;
 }
 
+/// A place with a larger file, where some ranks are given to I/O.
+struct Camp : Place {
+  static constexpr std::uint64_t kFileBytes = 3'000'001;
+  explicit Camp(const Communicator& communicator) : Place(communicator, kFileBytes) {}
+};
+
+/// Keeps the warnings that a Runtime writes.
+class Warnings final : public LogSink {
+ public:
+  void write(LogLevel level, std::string_view line) noexcept override {
+    const std::lock_guard lock(mutex_);
+    if (level == LogLevel::kWarning) lines_.emplace_back(line);
+  }
+  std::vector<std::string> lines() const {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
 /// What a Runtime of several ranks must do, whoever makes them.
 class RanksSuite : public comm::MakeTest {};
+
+/// What ranks must do of which some are given to I/O.
+class DedicatedSuite : public comm::MakeTest {};
 
 }  // namespace forebay

@@ -19,8 +19,6 @@
 namespace forebay::comm {
 namespace {
 
-using Ranks = std::shared_ptr<Communicator>;
-
 constexpr std::size_t kMessageBytes = std::size_t{1} << 20U;
 constexpr std::size_t kMessageCount = 64;
 constexpr std::uint32_t kDone = 1;

@@ -11,7 +11,6 @@
 
 #include "comm/mpi/mpi_communicator.hpp"
 #include "read/testing.hpp"
-#include "storage/file.hpp"
 
 namespace forebay {
 namespace {
@@ -23,11 +22,7 @@ class NodesOnHosts : public ::testing::TestWithParam<Bulk> {
   NodesOnHosts() {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     // Both hosts see the files of one; the launcher gives all ranks one working folder.
-    if (rank_ == 0) {
-      auto file = storage::open_file(path_, {.intent = storage::Intent::kCreate});
-      EXPECT_TRUE(file);
-      EXPECT_TRUE((*file)->write_at(read::word_bytes({0, kFileBytes}), 0));
-    }
+    if (rank_ == 0) read::write_words(path_, kFileBytes);
     MPI_Barrier(MPI_COMM_WORLD);
   }
   ~NodesOnHosts() override {

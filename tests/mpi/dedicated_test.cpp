@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/mpi/mpi_communicator.hpp"
-#include "runtime/dedicated_testing.hpp"
+#include "comm/mpi/testing.hpp"
+#include "runtime/testing.hpp"
 
 namespace forebay {
 namespace {
@@ -23,21 +23,12 @@ std::uint32_t world_rank() {
   return static_cast<std::uint32_t>(rank);
 }
 
-comm::Make mpi_make(const char* name, comm::MpiOptions options) {
-  return {name, [options](const comm::RankTest& test) -> Status {
-            const auto ranks = comm::from_mpi(MPI_COMM_WORLD, options);
-            if (!ranks) return tl::unexpected<Error>(ranks.error());
-            test(*ranks);
-            return {};
-          }};
-}
-
 /// The world as it is, and as if its ranks were on several nodes.
 std::vector<comm::Make> makes() {
-  comm::Make world = mpi_make("world", {});
+  comm::Make world = comm::mpi_make("world");
   comm::Make nodes{"nodes_of_3", [](const comm::RankTest& test) {
                      // MPI must be initialised before a rank knows which one it is.
-                     return mpi_make("", {.node = world_rank() / kRanksAtNode}).run(test);
+                     return comm::mpi_make("", {.node = world_rank() / kRanksAtNode}).run(test);
                    }};
   return {std::move(world), std::move(nodes)};
 }

@@ -5,20 +5,16 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/mpi/mpi_communicator.hpp"
+#include "comm/mpi/testing.hpp"
 #include "runtime/testing.hpp"
 
 namespace forebay {
 namespace {
 
-const comm::Make kWorld{"world", [](const comm::RankTest& test) -> Status {
-                          const auto ranks = comm::from_mpi(MPI_COMM_WORLD);
-                          if (!ranks) return tl::unexpected<Error>(ranks.error());
-                          test(*ranks);
-                          return {};
-                        }};
-
-INSTANTIATE_TEST_SUITE_P(Mpi, RanksSuite, testing::Values(kWorld), comm::make_name);
+INSTANTIATE_TEST_SUITE_P(Mpi,
+                         RanksSuite,
+                         testing::Values(comm::mpi_make("world")),
+                         comm::make_name);
 
 TEST(MpiRuntime, is_made_of_a_communicator) {
   int rank = 0;

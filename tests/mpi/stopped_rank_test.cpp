@@ -13,19 +13,12 @@
 #include <unistd.h>
 
 #include "comm/mpi/mpi_communicator.hpp"
-#include "read/testing.hpp"
 #include "runtime/testing.hpp"
 
 namespace forebay {
 namespace {
 
 using read::eventually;
-using read::is_words;
-using read::reads_words;
-using read::result_of;
-
-constexpr std::uint64_t kUnit = Reading::kUnit;
-constexpr ByteRange kWhole{0, Place::kFileBytes};
 
 /// "R", "S", "T" ... as the kernel says.
 char state_of(pid_t process) {
@@ -103,7 +96,7 @@ TEST(StoppedRank, others_read_through_their_agent_while_a_client_of_it_is_stoppe
     // It holds memory, and has asked for more, when it is stopped.
     auto held = result_of(open.session.view({site.runtime.rank() * kUnit, kUnit}));
     EXPECT_TRUE(held && is_words(held->bytes(), site.runtime.rank() * kUnit));
-    std::vector<std::byte> into(Place::kFileBytes);
+    std::vector<std::byte> into(kFileBytes);
     auto outstanding = open.session.read(0, std::span(into));
     const Stop stop(site.ranks, site.last());
     stop.begin();
@@ -131,7 +124,7 @@ TEST(StoppedRank, where_the_agent_is_stopped_others_read_what_is_there_and_get_t
     site.meet();
     const Stop stop(site.ranks, 0);
     stop.begin();
-    std::vector<std::byte> into(Place::kFileBytes);
+    std::vector<std::byte> into(kFileBytes);
     auto outstanding = open.session.read(0, std::span(into));
     if (!stop.is_stopped_one()) {
       EXPECT_TRUE(held && is_words(held->bytes(), 3 * kUnit));

@@ -11,8 +11,6 @@
 namespace forebay::comm {
 namespace {
 
-using Ranks = std::shared_ptr<Communicator>;
-
 Ranks world(MpiOptions options = {}) { return must(from_mpi(MPI_COMM_WORLD, options), "from_mpi"); }
 
 TEST(FromMpi, has_the_ranks_of_the_application) {

@@ -11,7 +11,7 @@ namespace {
 
 TEST(MpiLifetime, is_the_application_s) {
   const auto too_early = from_mpi(MPI_COMM_WORLD);
-  ASSERT_EQ(failure_of(too_early), ErrorClass::kUnsupported);
+  ASSERT_EQ(error_class(too_early), ErrorClass::kUnsupported);
 
   int level = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
@@ -19,11 +19,11 @@ TEST(MpiLifetime, is_the_application_s) {
   EXPECT_TRUE(ranks->barrier());
   MPI_Finalize();
 
-  EXPECT_EQ(failure_of(ranks->barrier()), ErrorClass::kClosed);
-  EXPECT_EQ(failure_of(ranks->duplicate()), ErrorClass::kClosed);
+  EXPECT_EQ(error_class(ranks->barrier()), ErrorClass::kClosed);
+  EXPECT_EQ(error_class(ranks->duplicate()), ErrorClass::kClosed);
   Bytes bytes(1);
-  EXPECT_EQ(failure_of(ranks->send(bytes, Rank{0}, {}).wait()), ErrorClass::kClosed);
-  EXPECT_EQ(failure_of(from_mpi(MPI_COMM_WORLD)), ErrorClass::kClosed);
+  EXPECT_EQ(error_class(ranks->send(bytes, Rank{0}, {}).wait()), ErrorClass::kClosed);
+  EXPECT_EQ(error_class(from_mpi(MPI_COMM_WORLD)), ErrorClass::kClosed);
   ranks.reset();
 }
 

@@ -14,8 +14,6 @@
 namespace forebay::comm {
 namespace {
 
-using Ranks = std::shared_ptr<Communicator>;
-
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kSize = 2048 * kMiB + 5000;
 constexpr std::uint64_t kSharedBytes = 16 * kMiB;
