@@ -58,12 +58,10 @@ set(forebay_mpi_environment
 function(forebay_mpi_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   forebay_reject_unparsed(forebay_mpi_program "${arg_UNPARSED_ARGUMENTS}")
-  add_executable(test_${name} ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tests/mpi/main.cpp")
-  target_include_directories(test_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
-  target_link_libraries(test_${name} PRIVATE forebay_mpi forebay_flags ${arg_LIBRARIES}
-                                             GTest::gmock GTest::gtest)
-  set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
-                                                "${PROJECT_BINARY_DIR}/tests")
+  forebay_test_program(
+    test_${name}
+    SOURCES ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tests/mpi/main.cpp"
+    LIBRARIES forebay_mpi ${arg_LIBRARIES} GTest::gmock GTest::gtest)
   add_dependencies(mpi_tests test_${name})
 endfunction()
 
@@ -78,9 +76,6 @@ function(forebay_mpi_test name)
     return()
   endif()
   forebay_mpi_program(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
-  if(NOT arg_LIMIT_S)
-    set(arg_LIMIT_S 120)
-  endif()
   forebay_mpi_run(${name} ${name} RANKS ${arg_RANKS} LIMIT_S ${arg_LIMIT_S})
 endfunction()
 
@@ -127,13 +122,8 @@ function(forebay_hosts_test name)
     return()
   endif()
   forebay_mpi_program(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
-  set(run)
-  foreach(setting RANKS_PER_HOST RATE_MBYTE LIMIT_S)
-    if(arg_${setting})
-      list(APPEND run ${setting} ${arg_${setting}})
-    endif()
-  endforeach()
-  forebay_hosts_run(${name} ${name} ${run})
+  forebay_hosts_run(${name} ${name} RANKS_PER_HOST ${arg_RANKS_PER_HOST}
+                    RATE_MBYTE ${arg_RATE_MBYTE} LIMIT_S ${arg_LIMIT_S})
 endfunction()
 
 # forebay_hosts_run(<program> <name> [RANKS_PER_HOST <counts>] [RATE_MBYTE <limit>]

@@ -65,14 +65,14 @@ function(forebay_module name)
 endfunction()
 
 # forebay_program(<name> MAIN <file> [SOURCES <files>] [LIBRARIES <targets>] [TESTS <files>]
-#                 [INSIDE])
+#                 [TEST_DEFINITIONS <NAME=value>] [INSIDE])
 #
 # Makes the program <name>, installed to libexec/forebay, where the command line finds it. SOURCES
 # are shared with its tests, MAIN is not. Its own headers are included with their folder's name, as
 # in "tipsy/header.hpp". INSIDE lets it include the library's private headers too (bench and tools;
 # apps and examples must do without).
 function(forebay_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "INSIDE" "MAIN" "SOURCES;LIBRARIES;TESTS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INSIDE" "MAIN" "SOURCES;LIBRARIES;TESTS;TEST_DEFINITIONS")
   forebay_reject_unparsed(forebay_program "${arg_UNPARSED_ARGUMENTS}")
   add_library(${name}_needs INTERFACE)
   target_link_libraries(${name}_needs INTERFACE forebay::forebay forebay_flags ${arg_LIBRARIES})
@@ -95,26 +95,42 @@ function(forebay_program name)
                        INSTALL_RPATH "${forebay_libexec_rpath}")
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/forebay)
   if(arg_TESTS)
-    forebay_test(${name} SOURCES ${arg_TESTS} LIBRARIES ${name}_parts)
+    forebay_test(
+      ${name}
+      SOURCES ${arg_TESTS}
+      LIBRARIES ${name}_parts
+      DEFINITIONS ${arg_TEST_DEFINITIONS})
   endif()
 endfunction()
 
-# forebay_test(<name> SOURCES <files> [LIBRARIES <targets>])
+# forebay_test_program(<name> SOURCES <files> [LIBRARIES <targets>])
+#
+# Makes the program <name>, which tests run. It lies with all others of them and may include the
+# library's private headers.
+function(forebay_test_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  forebay_reject_unparsed(forebay_test_program "${arg_UNPARSED_ARGUMENTS}")
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(${name} PRIVATE forebay_flags ${arg_LIBRARIES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+endfunction()
+
+# forebay_test(<name> SOURCES <files> [LIBRARIES <targets>] [DEFINITIONS <NAME=value>])
 #
 # Makes the GoogleTest program test_<name>; ctest runs each of its cases under the label <name>.
 # Nothing is made where FOREBAY_TESTS is off.
 function(forebay_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;DEFINITIONS")
   forebay_reject_unparsed(forebay_test "${arg_UNPARSED_ARGUMENTS}")
   if(NOT FOREBAY_TESTS)
     return()
   endif()
-  add_executable(test_${name} ${arg_SOURCES})
-  target_include_directories(test_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
-  target_link_libraries(test_${name} PRIVATE forebay::forebay forebay_flags ${arg_LIBRARIES}
-                                             GTest::gmock GTest::gtest_main)
-  set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
-                                                "${PROJECT_BINARY_DIR}/tests")
+  forebay_test_program(
+    test_${name}
+    SOURCES ${arg_SOURCES}
+    LIBRARIES forebay::forebay ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(test_${name} PRIVATE ${arg_DEFINITIONS})
   gtest_discover_tests(
     test_${name}
     TEST_PREFIX "${name}."
