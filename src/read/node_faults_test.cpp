@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "read/node_testing.hpp"
 #include "shm/channel.hpp"
 
@@ -43,22 +45,14 @@ TEST_F(NodeSessions, clients_whose_agent_ends_read_for_themselves) {
 class NoDescriptors {
  public:
   explicit NoDescriptors(std::size_t left) {
-    for (int taken = ::dup(STDIN_FILENO); taken >= 0; taken = ::dup(STDIN_FILENO))
-      taken_.push_back(taken);
-    for (; left > 0 && !taken_.empty(); --left) {
-      ::close(taken_.back());
+    while (Descriptor taken{::dup(STDIN_FILENO)})
+      taken_.push_back(std::move(taken));
+    for (; left > 0 && !taken_.empty(); --left)
       taken_.pop_back();
-    }
   }
-  ~NoDescriptors() {
-    for (const int taken : taken_)
-      ::close(taken);
-  }
-  NoDescriptors(const NoDescriptors&) = delete;
-  NoDescriptors& operator=(const NoDescriptors&) = delete;
 
  private:
-  std::vector<int> taken_;
+  std::vector<Descriptor> taken_;
 };
 
 // A message that was lost for want of descriptors counted as the end of its client, whose pins were
@@ -94,6 +88,8 @@ class Holder {
   Holder(const std::string& node, const std::string& path) {
     std::array<int, 2> pipe{};
     EXPECT_EQ(::pipe(pipe.data()), 0);
+    output_ = Descriptor(pipe[0]);
+    const Descriptor input(pipe[1]);
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
@@ -112,13 +108,8 @@ class Holder {
                             const_cast<char* const*>(variables.data())),
               0);
     ::posix_spawn_file_actions_destroy(&actions);
-    ::close(pipe[1]);
-    output_ = pipe[0];
   }
-  ~Holder() {
-    kill();
-    ::close(output_);
-  }
+  ~Holder() { kill(); }
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;
 
@@ -127,7 +118,7 @@ class Holder {
     std::string said;
     std::array<char, 256> some{};
     while (said.find("holding") == std::string::npos) {
-      const ssize_t got = ::read(output_, some.data(), some.size());
+      const ssize_t got = ::read(output_.get(), some.data(), some.size());
       if (got <= 0) return false;
       said.append(some.data(), static_cast<std::size_t>(got));
     }
@@ -143,7 +134,7 @@ class Holder {
 
  private:
   pid_t process_ = -1;
-  int output_ = -1;
+  Descriptor output_;
 };
 
 TEST(NodeSessionsChild, DISABLED_holds_views) {
