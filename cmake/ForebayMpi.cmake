@@ -54,29 +54,19 @@ set(forebay_mpi_environment
 
 # forebay_mpi_program(<name> SOURCES <files> [LIBRARIES <targets>])
 #
-# Makes the GoogleTest program test_<name>, which starts MPI itself (tests/mpi/main.cpp).
+# Makes the GoogleTest program test_<name>, which starts MPI itself (tests/mpi/main.cpp). Nothing is
+# made where FOREBAY_TESTS is off.
 function(forebay_mpi_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   forebay_reject_unparsed(forebay_mpi_program "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT FOREBAY_TESTS)
+    return()
+  endif()
   forebay_test_program(
     test_${name}
     SOURCES ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tests/mpi/main.cpp"
     LIBRARIES forebay_mpi ${arg_LIBRARIES} GTest::gmock GTest::gtest)
   add_dependencies(mpi_tests test_${name})
-endfunction()
-
-# forebay_mpi_test(<name> SOURCES <files> RANKS <counts> [LIBRARIES <targets>] [LIMIT_S <seconds>])
-#
-# Makes the program test_<name> and runs it as forebay_mpi_run() says. Nothing is made where
-# FOREBAY_TESTS is off.
-function(forebay_mpi_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIMIT_S" "SOURCES;RANKS;LIBRARIES")
-  forebay_reject_unparsed(forebay_mpi_test "${arg_UNPARSED_ARGUMENTS}")
-  if(NOT FOREBAY_TESTS)
-    return()
-  endif()
-  forebay_mpi_program(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
-  forebay_mpi_run(${name} ${name} RANKS ${arg_RANKS} LIMIT_S ${arg_LIMIT_S})
 endfunction()
 
 # forebay_mpi_run(<program> <name> RANKS <counts> [LIMIT_S <seconds>] [ARGUMENTS <words>])
@@ -108,22 +98,6 @@ function(forebay_mpi_run program name)
                  PROCESSORS ${ranks}
                  ENVIRONMENT "${forebay_mpi_environment}")
   endforeach()
-endfunction()
-
-# forebay_hosts_test(<name> SOURCES <files> [RANKS_PER_HOST <counts>] [RATE_MBYTE <limit>]
-#                    [LIBRARIES <targets>] [LIMIT_S <seconds>])
-#
-# Makes the program test_<name> and runs it as forebay_hosts_run() says. Nothing is made where
-# FOREBAY_TESTS is off.
-function(forebay_hosts_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "RATE_MBYTE;LIMIT_S" "SOURCES;RANKS_PER_HOST;LIBRARIES")
-  forebay_reject_unparsed(forebay_hosts_test "${arg_UNPARSED_ARGUMENTS}")
-  if(NOT FOREBAY_TESTS)
-    return()
-  endif()
-  forebay_mpi_program(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
-  forebay_hosts_run(${name} ${name} RANKS_PER_HOST ${arg_RANKS_PER_HOST}
-                    RATE_MBYTE ${arg_RATE_MBYTE} LIMIT_S ${arg_LIMIT_S})
 endfunction()
 
 # forebay_hosts_run(<program> <name> [RANKS_PER_HOST <counts>] [RATE_MBYTE <limit>]
