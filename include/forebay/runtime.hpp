@@ -94,7 +94,8 @@ class File {
   ///
   /// Where there are ranks, all of them open their sessions in the same order, with the same
   /// extent; that is what makes a SessionHandle mean the same everywhere. Nobody waits for the
-  /// others here.
+  /// others here. Of plans that differ, Session::plan() tells the one in force; one that cannot
+  /// work is refused on its rank alone.
   Result<Session> read_session(Extent extent = {}, const ReadPlan& plan = {}) const;
 
  private:

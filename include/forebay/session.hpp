@@ -108,6 +108,8 @@ class Session {
  public:
   /// The part of the file this session reads; `all` in the request has become a number.
   ByteRange extent() const noexcept;
+  /// What is in force, complete. Where one agent reads for the ranks of a node, it is the plan of
+  /// the first of them that opened the session, whatever this one asked for.
   const ReadPlan& plan() const noexcept;
   const std::string& path() const noexcept;
   /// What to send to another rank.

@@ -156,7 +156,18 @@ class NodeAgent::ClientLine final : public Client {
 };
 
 struct NodeAgent::Shared {
+  /// Success for one who means this session by its request.
+  Status admits(const OpenRequest& request) const {
+    if (host->geometry().extent() == request.extent)
+      return check_plan ? check_plan(request.plan) : Status();
+    return tl::unexpected<Error>(not_understood(
+        request.handle,
+        "ranks of this node mean different extents by it: all open their sessions in the same "
+        "order"));
+  }
+
   std::shared_ptr<SessionHost> host;
+  std::function<Status(const ReadPlan&)> check_plan;
   std::shared_ptr<SharedBooks> books;
   std::uint32_t clients = 0;  ///< that have it open
 };
@@ -322,23 +333,20 @@ void NodeAgent::open_session(ClientLine& client, OpenRequest request, shm::Messa
 Result<NodeAgent::Shared*> NodeAgent::find_or_open(OpenRequest request, Descriptor file) {
   end_unused();
   const SessionHandle handle = request.handle;
-  const ByteRange extent = request.extent;
   if (const auto known = sessions_.find(handle.number); known != sessions_.end()) {
-    Shared& shared = *known->second;
-    if (shared.host->geometry().extent() == extent) return &shared;
-    return tl::unexpected<Error>(not_understood(
-        handle,
-        "ranks of this node mean different extents by it: all open their sessions in the "
-        "same order"));
+    const Status admitted = known->second->admits(request);
+    if (!admitted) return tl::unexpected<Error>(admitted.error());
+    return known->second.get();
   }
   auto shared = std::make_unique<Shared>();
-  auto host = open_host_({.request = std::move(request),
-                          .file = std::move(file),
-                          .make_books = [&](const shm::BooksShape& shape) {
-                            return make_shared_books(shape, shared->books);
-                          }});
-  if (!host) return tl::unexpected<Error>(host.error());
-  shared->host = std::move(*host);
+  auto hosted = open_host_({.request = std::move(request),
+                            .file = std::move(file),
+                            .make_books = [&](const shm::BooksShape& shape) {
+                              return make_shared_books(shape, shared->books);
+                            }});
+  if (!hosted) return tl::unexpected<Error>(hosted.error());
+  shared->host = std::move(hosted->host);
+  shared->check_plan = std::move(hosted->check_plan);
   return (sessions_[handle.number] = std::move(shared)).get();
 }
 

@@ -31,7 +31,14 @@ class NodeAgent final : public Chores {
     Descriptor file;  ///< empty if it did not arrive, or is to be opened by its path
     MakeBooks make_books;
   };
-  using OpenHost = std::function<Result<std::shared_ptr<SessionHost>>(Order)>;
+  /// A session has one plan, that of the client which came first. Whether the plan of one that
+  /// joins would have been good enough to open it, `check_plan` says: a mistake must not depend on
+  /// who was faster.
+  struct Hosted {
+    std::shared_ptr<SessionHost> host;
+    std::function<Status(const ReadPlan&)> check_plan = nullptr;  ///< null: any would have been
+  };
+  using OpenHost = std::function<Result<Hosted>(Order)>;
 
   /// For at most so many clients at a time; `open_host` is called by attend().
   static Result<std::shared_ptr<NodeAgent>> start(std::uint32_t clients_max, OpenHost open_host);

@@ -51,7 +51,7 @@ class Node {
   }
 
  private:
-  Result<std::shared_ptr<SessionHost>> open(NodeAgent::Order order) {
+  Result<NodeAgent::Hosted> open(NodeAgent::Order order) {
     auto file = storage::open_descriptor(order.file.get(), order.request.path, {});
     if (!file) return tl::unexpected<Error>(file.error());
     auto host = SessionHost::open({.file = std::move(*file),
@@ -62,8 +62,9 @@ class Node {
                                    .handle = order.request.handle,
                                    .make_books = std::move(order.make_books),
                                    .clients = kClientsMax});
-    if (host) agent()->serve(*host);
-    return host;
+    if (!host) return tl::unexpected<Error>(host.error());
+    agent()->serve(*host);
+    return NodeAgent::Hosted{.host = std::move(*host)};
   }
 
   std::shared_ptr<WindowPool> windows_ = std::make_shared<WindowPool>(1_MiB);

@@ -338,7 +338,7 @@ class Rig {
     return HandleAccess::session(*guest);
   }
   std::shared_ptr<NodeAgent> start_node() {
-    auto node = NodeAgent::start(3, [this](NodeAgent::Order order) {
+    auto node = NodeAgent::start(3, [this](NodeAgent::Order order) -> Result<NodeAgent::Hosted> {
       SessionHost::Setup setup;
       {
         const std::lock_guard lock(orders_mutex_);
@@ -347,8 +347,9 @@ class Rig {
       setup.make_books = std::move(order.make_books);
       setup.clients = 3;
       auto host = SessionHost::open(setup);
-      if (host) setup.agent->serve(*host);
-      return host;
+      if (!host) return tl::unexpected<Error>(host.error());
+      setup.agent->serve(*host);
+      return NodeAgent::Hosted{.host = std::move(*host)};
     });
     EXPECT_TRUE(node) << node.error().message();
     return *node;

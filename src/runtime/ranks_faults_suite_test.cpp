@@ -3,6 +3,7 @@
 // met: each rank gets the Error that is its own, and the others go on. The same for threads that
 // play ranks and for those of an MPI job, for each way in which they can share a file.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -223,6 +224,69 @@ TEST_P(RanksSuite, plans_that_cannot_work_are_refused_by_name_on_each_rank) {
     ASSERT_EQ(error_class(odd), ErrorClass::kInvalidArgument);
     EXPECT_TRUE(mentions(odd.error(), "splinter_bytes")) << odd.error().message();
     EXPECT_TRUE(reads_words(must_read(file, reading.plan(1)), kWhole));
+  });
+}
+
+/// None of them can work, each for another reason.
+std::vector<ReadPlan> bad_plans(const Reading& reading) {
+  std::vector<ReadPlan> plans(3, reading.plan(8));
+  plans[0].splinter_bytes = 5000;
+  plans[1].budget_bytes = kUnit - 1;
+  plans[2].splinter_bytes = 64 * kUnit;  // more than its budget
+  return plans;
+}
+
+// Where one agent reads for a node, only the plan of the first rank was ever looked at: whether a
+// mistake was told depended on who was faster.
+TEST_P(RanksSuite, a_plan_that_cannot_work_is_refused_also_where_others_have_the_session) {
+  on_each_reading([](const Communicator& ranks, const Reading& reading) {
+    if (ranks->size() == 1) return;
+    Site site(ranks);
+    const auto file = site.runtime.open(site.path());
+    const bool is_wrong = site.runtime.rank() == site.last();
+    for (const ReadPlan& bad : bad_plans(reading)) {
+      std::optional<Session> session;
+      if (!is_wrong) session = must_read(file, reading.plan(8));
+      site.meet();
+      if (is_wrong) {
+        const auto refused = file->read_session({}, bad);
+        ASSERT_EQ(error_class(refused), ErrorClass::kInvalidArgument);
+        EXPECT_EQ(refused.error().path(), site.path());
+        // The same rank, alone with the same mistake.
+        Runtime other(tested());
+        const auto alone = other.open(site.path())->read_session({}, bad);
+        EXPECT_EQ(refused.error().message(), alone.error().message());
+      }
+      site.meet();
+      if (session) {
+        EXPECT_TRUE(reads_words(*session, kWhole));
+      }
+    }
+    const Session after = must_read(file, reading.plan(8));
+    EXPECT_EQ(passed_on(site.ranks, after.handle(), 0), after.handle());
+    EXPECT_TRUE(reads_words(after, kWhole));
+  });
+}
+
+TEST_P(RanksSuite, of_plans_that_differ_the_first_of_a_node_is_in_force_and_all_are_told_it) {
+  on_each_reading([](const Communicator& ranks, const Reading& reading) {
+    Site site(ranks);
+    const auto file = site.runtime.open(site.path());
+    ReadPlan other = reading.plan(8);
+    other.splinter_bytes = 2 * kUnit;
+    other.retirement = Retirement::kCache;
+    std::optional<Session> session;
+    if (site.is_first()) session = must_read(file, reading.plan(16, 4));
+    site.meet();
+    if (!session) session = must_read(file, other);
+    const bool shares = session->plan().agents == Agents::kPerNode;
+    const bool has_its_own = !site.is_first() && !shares;
+    EXPECT_EQ(session->plan().splinter_bytes, has_its_own ? 2 * kUnit : kUnit);
+    EXPECT_EQ(session->plan().budget_bytes, (has_its_own ? 8 : 16) * kUnit);
+    EXPECT_EQ(*session->plan().eager_bytes, (has_its_own ? 0 : 4) * kUnit);
+    EXPECT_EQ(session->plan().retirement, has_its_own ? Retirement::kCache : Retirement::kOnce);
+    EXPECT_TRUE(reads_words(*session, kWhole));
+    site.meet();
   });
 }
 

@@ -38,6 +38,12 @@ storage::BackendChoice backend_choice(EngineChoice choice) {
   return storage::BackendChoice::kThreads;
 }
 
+/// How the file is read was found out by the rank that asks.
+Result<ReadPlan> plan_shared(const ReadFacts& facts, ReadPlan wanted) {
+  wanted.access.reset();
+  return plan_read(facts, wanted);
+}
+
 unsigned copy_threads(const RuntimeOptions& options) {
   if (options.copy_threads != 0) return options.copy_threads;
   return std::clamp(std::thread::hardware_concurrency() / 2, 1U, kCopyThreadsMax);
@@ -284,7 +290,7 @@ std::shared_ptr<read::RemoteReader> RuntimeCore::remote_of(
 }
 
 /// On the agent's thread: a session for clients.
-Result<std::shared_ptr<read::SessionHost>> RuntimeCore::open_host(read::NodeAgent::Order order) {
+Result<read::NodeAgent::Hosted> RuntimeCore::open_host(read::NodeAgent::Order order) {
   const read::OpenRequest& request = order.request;
   auto way = way_of(order);
   if (!way) return tl::unexpected<Error>(way.error());
@@ -293,18 +299,16 @@ Result<std::shared_ptr<read::SessionHost>> RuntimeCore::open_host(read::NodeAgen
   const Access like = is_shared_out ? Access::kDirect : way->access;
   auto agent = agent_for(like);
   if (!agent) return tl::unexpected<Error>(agent.error());
-  ReadPlan wanted = request.plan;
-  wanted.access.reset();
   const auto turn = take_turn();
-  auto plan = plan_read({.extent = request.extent,
-                         .access = like,
-                         .access_reason = way->reason,
-                         .alignment_bytes = way->file->alignment_bytes(),
-                         .available_bytes = windows_->available_bytes(),
-                         .total_bytes = windows_->budget_bytes(),
-                         .ranks_at_node = division_->here.sharing(),
-                         .linked_nodes = linked_nodes_},
-                        wanted);
+  const ReadFacts facts{.extent = request.extent,
+                        .access = like,
+                        .access_reason = way->reason,
+                        .alignment_bytes = way->file->alignment_bytes(),
+                        .available_bytes = windows_->available_bytes(),
+                        .total_bytes = windows_->budget_bytes(),
+                        .ranks_at_node = division_->here.sharing(),
+                        .linked_nodes = linked_nodes_};
+  auto plan = plan_shared(facts, request.plan);
   if (!plan) return tl::unexpected<Error>(plan.error());
   plan->access = way->access;
   auto remote = remote_of(request, *plan, *agent);
@@ -318,8 +322,16 @@ Result<std::shared_ptr<read::SessionHost>> RuntimeCore::open_host(read::NodeAgen
                                        .make_books = std::move(order.make_books),
                                        .clients = clients_at_node_ + 1,
                                        .remote = std::move(remote)});
-  if (host) (*agent)->serve(*host);
-  return host;
+  if (!host) return tl::unexpected<Error>(host.error());
+  (*agent)->serve(*host);
+  // Who joins is told what it would be told if it were the first: by the facts of that moment, as
+  // the memory that the session has now is missing from those of this one.
+  return read::NodeAgent::Hosted{.host = std::move(*host),
+                                 .check_plan = [facts](const ReadPlan& other) -> Status {
+                                   const auto checked = plan_shared(facts, other);
+                                   if (checked) return {};
+                                   return tl::unexpected<Error>(checked.error());
+                                 }};
 }
 
 }  // namespace forebay

@@ -75,7 +75,7 @@ class RuntimeCore {
   Result<std::shared_ptr<read::Chores>> chores_of_node(std::uint32_t clients,
                                                        read::NodeLinks::Setup links);
   Result<std::shared_ptr<read::NodeClient>> connect_to_node(const std::string& own_name);
-  Result<std::shared_ptr<read::SessionHost>> open_host(read::NodeAgent::Order order);
+  Result<read::NodeAgent::Hosted> open_host(read::NodeAgent::Order order);
   Result<Way> way_of(const read::NodeAgent::Order& order) const;
   std::shared_ptr<read::RemoteReader> remote_of(const read::OpenRequest& request,
                                                 const ReadPlan& plan,
