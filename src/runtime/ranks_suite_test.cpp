@@ -161,5 +161,26 @@ TEST_P(RanksSuite, ranks_share_a_session_or_a_warning_says_why_they_cannot) {
   });
 }
 
+// Where the system refuses the memory of sessions, tests/faults runs this with a variable that says
+// so.
+TEST_P(RanksSuite, sessions_have_memory_or_an_error_that_says_what_to_allow) {
+  const bool has_memory = std::getenv("FOREBAY_TEST_NO_MEMFD") == nullptr;
+  on_each_reading([&](const auto& ranks, const Reading& reading) {
+    Site site(ranks);
+    const auto file = site.runtime.open(site.path());
+    ASSERT_TRUE(file) << file.error().message();
+    for (int i = 0; i < 2; ++i) {
+      const auto session = file->read_session({}, reading.plan(8));
+      ASSERT_EQ(session.has_value(), has_memory);
+      if (has_memory) continue;
+      const std::string said = session.error().message();
+      EXPECT_TRUE(said.starts_with("create shared memory " + site.path())) << said;
+      EXPECT_NE(said.find("memfd_create"), std::string::npos) << said;
+      EXPECT_NE(said.find("allow it"), std::string::npos) << said;
+      EXPECT_NE(session.error().error_number(), 0);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace forebay

@@ -31,6 +31,17 @@ Error memory_error(const char* operation, int error_number) {
   return system_error({.operation = operation}, error_number);
 }
 
+/// Who may not make any memory of this kind cannot help it by asking for less.
+Error refusal(int error_number) {
+  const bool is_forbidden =
+      error_number == EPERM || error_number == EACCES || error_number == ENOSYS;
+  const char* const advice =
+      "the system refuses memfd_create, which the memory of sessions comes from: allow it, for "
+      "example in the seccomp profile of the container";
+  return system_error({.operation = "create shared memory", .cause = is_forbidden ? advice : ""},
+                      error_number);
+}
+
 }  // namespace
 
 std::uint64_t page_bytes() noexcept {
@@ -46,7 +57,7 @@ Result<Descriptor> create_memfd(const char* name) {
   constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   Descriptor memfd(::memfd_create(name, kFlags | kNoExecution));
   if (!memfd && errno == EINVAL) memfd = Descriptor(::memfd_create(name, kFlags));
-  if (!memfd) return tl::unexpected<Error>(memory_error("create shared memory", errno));
+  if (!memfd) return tl::unexpected<Error>(refusal(errno));
   if (::fcntl(memfd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
     return tl::unexpected<Error>(memory_error("seal shared memory", errno));
   return memfd;
