@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // killed_rank: ranks that read one file through the agent of their node until one of them is
-// killed. Usage, by a launcher: killed_rank FILE. Each rank makes the file
-// FILE.<its process>; killed_rank.py kills one, and looks at what is left.
+// killed. Usage, by a launcher: killed_rank in-rank|dedicated FILE, where the agent is in a rank
+// that reads, too, or in one that is given to I/O. Each rank makes the file FILE.<its process>;
+// killed_rank.py kills one, and looks at what is left.
 #include <forebay/mpi.hpp>
 #include <forebay/runtime.hpp>
 
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <mpi.h>
@@ -27,11 +29,14 @@ int give_up(const forebay::Error& error) {
   return 1;
 }
 
+/// Launchers mix what ranks say: so they say it by files.
+void say_ready(const std::string& path) { std::ofstream(path + "." + std::to_string(::getpid())); }
+
 int read_until_the_end(const forebay::Session& session) {
   // Held for good: the agent must not wait for it either.
   auto held = session.view({0, kPieceBytes}).wait();
   if (!held) return give_up(held.error());
-  std::ofstream(session.path() + "." + std::to_string(::getpid()));  // launchers mix what ranks say
+  say_ready(session.path());
   std::vector<std::byte> into(kPieceBytes);
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (std::chrono::steady_clock::now() < end) {
@@ -44,14 +49,23 @@ int read_until_the_end(const forebay::Session& session) {
   return 1;
 }
 
-int run(const char* path) {
-  forebay::Runtime runtime(MPI_COMM_WORLD);
+int serve(forebay::Runtime& runtime, const std::string& path) {
+  say_ready(path);
+  const auto served = runtime.serve();
+  return served ? 0 : give_up(served.error());
+}
+
+int run(forebay::Placement placement, const std::string& path) {
+  forebay::Runtime runtime(MPI_COMM_WORLD, {.placement = placement});
+  if (runtime.role() == forebay::Role::kAgent) return serve(runtime, path);
+  const forebay::Ranks compute = runtime.compute();
   const auto file = runtime.open(path);
   if (!file) return give_up(file.error());
   const auto session = file->read_session(
       {}, {.splinter_bytes = 4096, .budget_bytes = 64 * 4096, .agents = forebay::Agents::kPerNode});
   if (!session) return give_up(session.error());
-  MPI_Barrier(MPI_COMM_WORLD);  // so that the agent has a socket, and all are its clients
+  MPI_Barrier(forebay::communicator_of(
+      compute));  // so that the agent has a socket, and all are its clients
   return read_until_the_end(*session);
 }
 
@@ -60,7 +74,10 @@ int run(const char* path) {
 int main(int argc, char** argv) {
   int level = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-  const int outcome = argc == 2 ? run(argv[1]) : 2;
+  const bool is_dedicated = argc > 1 && std::string_view(argv[1]) == "dedicated";
+  const auto placement =
+      is_dedicated ? forebay::Placement::kDedicated : forebay::Placement::kInRank;
+  const int outcome = argc == 3 ? run(placement, argv[2]) : 2;
   MPI_Finalize();
   return outcome;
 }
