@@ -40,12 +40,14 @@ class Waiter {
 
 /// What somebody who waits for a request may do for it.
 enum class Help : std::uint8_t {
-  kAny,   ///< all that the agent would do: the owner would sleep anyway
-  kCopy,  ///< copy from the page cache: the owner has other work as well
+  kAny,            ///< all that the agent would do: the owner would sleep anyway
+  kCopy,           ///< copy from the page cache: the owner has other work as well, and comes back
+  kCopyInPassing,  ///< the same, but nobody may count on its coming back
 };
 
 /// A request under way. All calls but Waiter::signal come from the Future's owner, one at a time.
-/// At most one waiter is armed at any time.
+/// At most one waiter is armed at any time, and none while advance() or help() is called: a request
+/// that has got further does not know any more where its waiter is.
 class Pending {
  public:
   virtual ~Pending() = default;
@@ -119,7 +121,7 @@ class EventDescriptor {
   EventDescriptor& operator=(const EventDescriptor&) = delete;
   int descriptor() const noexcept;
   void raise() noexcept;                   ///< makes it readable
-  void watch(Pending& pending);            ///< readable when `pending` may get further
+  void watch(Pending& pending);            ///< readable when `pending` may get further; not twice
   void forget(Pending& pending) noexcept;  ///< the counterpart of watch()
 
  private:
@@ -181,6 +183,7 @@ class [[nodiscard]] Future {
   bool poll() {
     if (value_) return true;
     if (!pending_) return false;
+    forget_descriptor();
     if (!pending_->advance()) {
       if (descriptor_) descriptor_->watch(*pending_);
       return false;

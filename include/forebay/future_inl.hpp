@@ -122,9 +122,13 @@ class Future<T>::Awaiter {
  public:
   Awaiter(Future future, Executor* executor) : future_(std::move(future)), executor_(executor) {}
 
-  bool await_ready() { return future_.poll() || detail::copy_inline(*future_.pending_, where()); }
-  bool await_suspend(std::coroutine_handle<> suspended) {
+  /// What was moved away or cancelled is ready: wait() says so.
+  bool await_ready() {
+    if (!future_.pending_ || future_.poll()) return true;
     future_.forget_descriptor();
+    return detail::copy_inline(*future_.pending_, where());
+  }
+  bool await_suspend(std::coroutine_handle<> suspended) {
     detail::Pending& request = *future_.pending_;
     return detail::Driver::suspend(std::make_unique<detail::ResumeDriver>(request, suspended),
                                    where());

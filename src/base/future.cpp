@@ -136,7 +136,6 @@ int EventDescriptor::descriptor() const noexcept { return signal_->descriptor.ge
 void EventDescriptor::raise() noexcept { signal_->signal(); }
 
 void EventDescriptor::watch(Pending& pending) {
-  forget(pending);
   std::uint64_t count = 0;
   [[maybe_unused]] const auto drained = ::read(signal_->descriptor.get(), &count, sizeof count);
   watching_ = pending.arm(*signal_);

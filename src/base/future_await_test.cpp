@@ -137,6 +137,22 @@ TEST_F(FutureTest, descriptor_still_works_after_wait_for_gave_up) {
   EXPECT_TRUE(is_readable(*descriptor));
 }
 
+TEST_F(FutureTest, coroutine_copies_inline_although_its_future_has_a_descriptor) {
+  source_.on_help = [&](detail::Help) {
+    EXPECT_FALSE(source_.is_armed());
+    source_.finish(3);
+    return true;
+  };
+  loop_.poll();
+  int seen = 0;
+  [](Source<int>& from, int& into) -> Detached {
+    Future<int> future = from.future();
+    EXPECT_TRUE(future.event_fd());
+    into = *co_await std::move(future);
+  }(source_, seen);
+  EXPECT_EQ(seen, 3);
+}
+
 TEST_F(FutureTest, coroutine_may_await_a_future_that_has_a_descriptor) {
   int seen = 0;
   [](Source<int>& from, int& into) -> Detached {

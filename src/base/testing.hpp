@@ -80,6 +80,7 @@ class Source<T>::Request final : public detail::PendingResult<T> {
   ~Request() override { --source_.alive_; }
   bool advance() override {
     const std::lock_guard lock(source_.mutex_);
+    EXPECT_EQ(source_.waiter_, nullptr) << "it goes on, and leaves a waiter behind";
     return source_.value_.has_value();
   }
   bool arm(detail::Waiter& waiter) override {

@@ -62,6 +62,7 @@ class Stress : public ::testing::TestWithParam<Scene> {
   void drop_or_cancel(Random& random);
   void read_list(Random& random);
   void poll(Random& random);
+  void watch(Random& random);
 
   Rig rig{GetParam().files};
   Session session = open();
@@ -113,8 +114,23 @@ void Stress::poll(Random& random) {
   ASSERT_TRUE(is_words(into, range.offset));
 }
 
+/// As a foreign loop that comes before its descriptor says anything.
+void Stress::watch(Random& random) {
+  const ByteRange range = random.range(kExtent, 6 * kUnit);
+  std::vector<std::byte> into(range.size);
+  Future<ByteCount> read = session.read(range.offset, std::span(into));
+  ASSERT_TRUE(read.event_fd());
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!read.poll()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::yield();
+  }
+  ASSERT_TRUE(read.wait());
+  ASSERT_TRUE(is_words(into, range.offset));
+}
+
 void Stress::step(Random& random) {
-  switch (random.below(8)) {
+  switch (random.below(9)) {
     case 0:
     case 1:
       return take_view(random);
@@ -127,6 +143,8 @@ void Stress::step(Random& random) {
     case 5:
       session.prefetch(random.range(kExtent, 4 * kUnit));
       return;
+    case 6:
+      return watch(random);
     default: {
       const ByteRange range = random.range(kExtent, random.chance(5) ? kExtent.size : kUnit);
       ASSERT_TRUE(reads_words(session, range));
