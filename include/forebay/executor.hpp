@@ -55,7 +55,12 @@ class EventLoop final : public Executor {
 
   /// A few times between two calls of poll() or wait().
   bool grants_inline_work() noexcept override;
-  bool works_while_idle() const noexcept override { return static_cast<bool>(idle_work_); }
+  /// True while threads sleep in wait() when there is nothing to do. A loop that is emptied by
+  /// poll() alone, because a foreign loop watches its descriptor or somebody spins, has none that
+  /// would.
+  bool works_while_idle() const noexcept override {
+    return static_cast<bool>(idle_work_) && !only_polled_.load(std::memory_order_relaxed);
+  }
 
   /// Runs all work that is queued now; returns how many pieces ran. Never blocks.
   std::size_t poll();
@@ -82,6 +87,7 @@ class EventLoop final : public Executor {
 
  private:
   Work* take_all();
+  void note_poll() noexcept;
   static std::size_t run_chain(Work* chain);
   bool nothing_to_do();
   void work_while_idle();
@@ -94,6 +100,8 @@ class EventLoop final : public Executor {
   bool idle_work_offered_ = false;
   std::atomic<unsigned> sleepers_{0};
   std::atomic<int> inline_work_left_{0};
+  std::atomic<bool> only_polled_{false};  // since the last wait()
+  int fruitless_polls_ = 0;
   int event_fd_ = -1;
   std::function<bool()> idle_work_;
 };

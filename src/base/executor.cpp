@@ -2,6 +2,7 @@
 // EventLoop: a queue of posted work under one lock. A post costs a lock and, at most, one wake-up.
 #include <forebay/executor.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -15,6 +16,8 @@ namespace {
 // A quarter of a millisecond of copying: more would let posted work wait, fewer would suspend tasks
 // of a few pages each.
 constexpr int kInlineWorkPerTurn = 8;
+// Polls in a row for which nobody had anything: who starts tasks in between does not get so far.
+constexpr int kFruitlessPollsMax = 64;
 
 }  // namespace
 
@@ -43,6 +46,14 @@ bool EventLoop::grants_inline_work() noexcept {
          inline_work_left_.fetch_sub(1, std::memory_order_relaxed) > 0;
 }
 
+/// Under the lock.
+void EventLoop::note_poll() noexcept {
+  const bool was_used =
+      first_ != nullptr || inline_work_left_.load(std::memory_order_relaxed) < kInlineWorkPerTurn;
+  fruitless_polls_ = was_used ? 0 : std::min(fruitless_polls_ + 1, kFruitlessPollsMax);
+  if (fruitless_polls_ == kFruitlessPollsMax) only_polled_.store(true, std::memory_order_relaxed);
+}
+
 Work* EventLoop::take_all() {
   last_ = nullptr;
   inline_work_left_.store(kInlineWorkPerTurn, std::memory_order_relaxed);
@@ -69,6 +80,7 @@ std::size_t EventLoop::poll() {
   Work* chain = nullptr;
   {
     const std::lock_guard lock(mutex_);
+    note_poll();
     chain = take_all();
   }
   return run_chain(chain);
@@ -85,6 +97,7 @@ void EventLoop::work_while_idle() {
 }
 
 std::size_t EventLoop::wait() {
+  only_polled_.store(false, std::memory_order_relaxed);
   work_while_idle();
   // A sleeper first, then a last look: what is offered in between is seen by one side or the other.
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
@@ -99,6 +112,7 @@ std::size_t EventLoop::wait() {
   }
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
   interrupted_ = false;
+  fruitless_polls_ = 0;
   Work* const chain = take_all();
   lock.unlock();
   return run_chain(chain);
@@ -121,6 +135,7 @@ int EventLoop::event_fd() {
   const std::lock_guard lock(mutex_);
   if (event_fd_ < 0) {
     event_fd_ = ::eventfd(first_ != nullptr ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+    only_polled_.store(true, std::memory_order_relaxed);
   }
   return event_fd_;
 }

@@ -123,6 +123,46 @@ TEST(EventLoop, grants_some_inline_work_between_two_turns) {
   }
 }
 
+TEST(EventLoop, without_idle_work_nobody_works_while_idle) {
+  EventLoop loop;
+  EXPECT_FALSE(loop.works_while_idle());
+  loop.set_idle_work([] { return false; });
+  EXPECT_TRUE(loop.works_while_idle());
+}
+
+TEST(EventLoop, who_only_polls_does_not_work_while_idle_until_it_waits) {
+  EventLoop loop;
+  loop.set_idle_work([] { return false; });
+  for (int spin = 0; spin < 1000; ++spin)
+    loop.poll();
+  EXPECT_FALSE(loop.works_while_idle());
+  std::vector<int> list;
+  Note note(1, list);
+  loop.post(note);
+  loop.poll();
+  EXPECT_FALSE(loop.works_while_idle()) << "it will spin again";
+  loop.interrupt();
+  loop.wait();
+  EXPECT_TRUE(loop.works_while_idle());
+}
+
+TEST(EventLoop, who_polls_between_tasks_and_then_waits_works_while_idle) {
+  EventLoop loop;
+  loop.set_idle_work([] { return false; });
+  for (int task = 0; task < 1000; ++task) {
+    loop.poll();
+    EXPECT_TRUE(loop.grants_inline_work());
+  }
+  EXPECT_TRUE(loop.works_while_idle());
+}
+
+TEST(EventLoop, a_loop_that_a_foreign_one_watches_does_not_work_while_idle) {
+  EventLoop loop;
+  loop.set_idle_work([] { return false; });
+  ASSERT_GE(loop.event_fd(), 0);
+  EXPECT_FALSE(loop.works_while_idle());
+}
+
 TEST(EventLoop, descriptor_is_readable_while_work_is_queued) {
   EventLoop loop;
   std::vector<int> list;

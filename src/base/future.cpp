@@ -57,8 +57,9 @@ bool block_on(Pending& pending, Deadline deadline) {
 }
 
 bool copy_inline(Pending& pending, Executor& executor) {
+  const Help how = executor.works_while_idle() ? Help::kCopy : Help::kCopyInPassing;
   do {
-    if (!executor.grants_inline_work() || !pending.help(Help::kCopy)) return false;
+    if (!executor.grants_inline_work() || !pending.help(how)) return false;
   } while (!pending.advance());
   return true;
 }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -41,7 +42,7 @@ Detached add(Source<int>& from, int& sum) { sum += *co_await from.future(); }
 
 TEST_F(FutureTest, coroutine_copies_inline_instead_of_being_suspended) {
   source_.on_help = [&](detail::Help how) {
-    EXPECT_EQ(how, detail::Help::kCopy);
+    EXPECT_EQ(how, detail::Help::kCopyInPassing) << "nobody who waits on this loop would copy";
     source_.finish(5);
     return true;
   };
@@ -63,6 +64,41 @@ TEST_F(FutureTest, coroutine_that_gets_no_further_inline_is_suspended) {
   source_.finish(6);
   EXPECT_EQ(loop_.poll(), 1U);
   EXPECT_EQ(sum, 6);
+}
+
+TEST_F(FutureTest, coroutine_of_a_loop_that_copies_while_idle_comes_back) {
+  loop_.set_idle_work([] { return false; });
+  source_.on_help = [&](detail::Help how) {
+    EXPECT_EQ(how, detail::Help::kCopy);
+    return false;
+  };
+  loop_.poll();
+  int sum = 0;
+  add(source_, sum);
+  source_.finish(8);
+  loop_.poll();
+  EXPECT_EQ(sum, 8);
+}
+
+TEST_F(FutureTest, coroutine_that_awaits_what_was_moved_away_is_told) {
+  std::optional<ErrorClass> seen;
+  [](Source<int>& from, std::optional<ErrorClass>& into) -> Detached {
+    Future<int> future = from.future();
+    const Future<int> owner = std::move(future);
+    const auto got = co_await std::move(future);  // NOLINT(bugprone-use-after-move)
+    into = got.error().kind();
+  }(source_, seen);
+  EXPECT_EQ(seen, ErrorClass::kInvalidArgument);
+}
+
+TEST_F(FutureTest, coroutine_that_awaits_what_was_cancelled_is_told) {
+  std::optional<ErrorClass> seen;
+  [](Source<int>& from, std::optional<ErrorClass>& into) -> Detached {
+    Future<int> future = from.future();
+    future.cancel();
+    into = (co_await std::move(future)).error().kind();
+  }(source_, seen);
+  EXPECT_EQ(seen, ErrorClass::kCancelled);
 }
 
 TEST_F(FutureTest, coroutine_leaves_the_executor_time_for_others) {

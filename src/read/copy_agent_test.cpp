@@ -4,6 +4,7 @@
 #include "read/copy_agent.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -131,6 +132,26 @@ TEST_F(CopyAgentTest, a_foreign_waiter_is_served_beside_a_thread_that_streams) {
   EXPECT_TRUE(eventually([&] { return copy->finished(); }));
   stop = true;
   streamer.join();
+}
+
+// Tasks of a loop that is never waited on counted as people who help themselves: they were not
+// served while another thread streamed, and each 10 ms if they were alone.
+TEST_F(CopyAgentTest, a_task_of_a_loop_that_is_only_polled_is_served_beside_those_who_help) {
+  const Session handle = HandleAccess::session(session);
+  loop.set_idle_work([this] { return agent->help(); });
+  ASSERT_GE(loop.event_fd(), 0);
+  std::atomic<bool> stop{false};
+  std::jthread streamer([&] {  // what it needs is always something else
+    while (!stop)
+      session->note_help();
+  });
+  bool done = false;
+  const auto begin = std::chrono::steady_clock::now();
+  sum_of_words(handle, kSplinters, done);
+  EXPECT_TRUE(run_until(loop, [&] { return done; }));
+  // Half a minute, until the system gave the core of those who help to somebody else.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  stop = true;
 }
 
 }  // namespace

@@ -326,7 +326,7 @@ bool SessionHost::help(SplinterIndex splinter,
                        ValidBytes part,
                        Precision precision,
                        detail::Help how) {
-  if (how == detail::Help::kCopy && !cached_) return false;
+  if (how != detail::Help::kAny && !cached_) return false;
   Transfer transfer;
   {
     const std::lock_guard lock(mutex_);
@@ -346,7 +346,7 @@ bool SessionHost::help(SplinterIndex splinter,
     transfer = transfer_of(load);
   }
   copy(transfer);
-  note_help();
+  if (how != detail::Help::kCopyInPassing) note_help();
   agent_->serve(shared_host());
   return true;
 }
