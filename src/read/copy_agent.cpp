@@ -45,27 +45,22 @@ void CopyAgent::stop() {
 
 void CopyAgent::serve(const std::shared_ptr<TransferSource>& source) {
   if (source->announced.exchange(true, std::memory_order_acq_rel)) return;
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopping_) return;
-    if (source->cached()) {
-      look_later(source, now() + (has_helpers(*source) ? kNextChance : kFirstChance));
-    } else {
-      inbox_.push_back(source);
-      if (idle_count_ > 0) announced_.notify_one();
-    }
+  const std::lock_guard lock(mutex_);
+  if (stopping_) return;
+  if (source->cached()) {
+    look_later(source, now() + (has_helpers(*source) ? kNextChance : kFirstChance));
+    call_helpers_();
+  } else {
+    inbox_.push_back(source);
+    if (idle_count_ > 0) announced_.notify_one();
   }
-  if (source->cached()) call_helpers_();
 }
 
 void CopyAgent::resume(const std::shared_ptr<TransferSource>& source) {
   serve(source);
   if (!source->cached()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopping_) return;  // helpers may be gone: a View was kept too long
-  }
-  call_helpers_();
+  const std::lock_guard lock(mutex_);
+  if (!stopping_) call_helpers_();
 }
 
 bool CopyAgent::has_helpers(const TransferSource& source) {

@@ -34,7 +34,9 @@ class CopyAgent final : public Agent {
   static constexpr std::chrono::milliseconds kHelpersStay{10};
 
   /// Fewer threads if the system refuses some; kLimit if it refuses all.
-  /// `call_helpers` is told when there may be something to help() with; it must not block.
+  /// `call_helpers` is told when there may be something to help() with; it must not block. Whoever
+  /// waits, helps or gives a View back may bring that about, on any thread, while the Runtime ends:
+  /// it is called under a lock of this agent, and not any more once stop() has returned.
   static Result<std::shared_ptr<CopyAgent>> start(unsigned thread_count,
                                                   std::function<void()> call_helpers);
   ~CopyAgent() override;

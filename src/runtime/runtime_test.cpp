@@ -399,6 +399,51 @@ TEST_P(EndOfRuntime, requests_under_way_are_closed_and_nobody_hangs) {
   }
 }
 
+/// Reads all of it again and again, on an executor of the program's.
+Detached read_until_closed(Session session, std::atomic<int>& alive) {
+  std::vector<std::byte> into(30'000);
+  std::uint64_t at = 0;
+  while (true) {
+    const auto got = co_await session.read(at, std::span(into));
+    if (!got) break;
+    EXPECT_TRUE(is_words(into, at));
+    at = (at + into.size()) % (session.extent().size - into.size());
+  }
+  --alive;
+}
+
+// Somebody who copies for himself tells the others that there is more to do: he once did so while
+// those who were to be told had gone.
+TEST_P(EndOfRuntime, tasks_and_threads_that_copy_for_themselves_end_with_it) {
+  for (int round = 0; round < 30; ++round) {
+    EventLoop loop;
+    std::atomic<int> alive{3};
+    std::jthread waiter;
+    std::jthread turner([&] {
+      while (alive > 0)
+        loop.wait();
+    });
+    {
+      Runtime runtime({.budget_bytes = 256_KiB, .executor = &loop});
+      auto session = runtime.open(path)->read_session(
+          {0, all}, {.access = GetParam(), .splinter_bytes = 4_KiB, .reason = {}});
+      if (!session) alive = 0;
+      loop.interrupt();
+      if (!session) GTEST_SKIP() << session.error().message();
+      for (int i = 0; i < 3; ++i)
+        read_until_closed(*session, alive);
+      waiter = std::jthread([own = *session] {
+        std::vector<std::byte> into(kFileBytes);
+        while (result_of(own.read(0, std::span(into)))) {
+        }
+      });
+      if (round % 3 > 0) std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
+    }
+    EXPECT_TRUE(eventually([&] { return alive == 0; }));
+    loop.interrupt();
+  }
+}
+
 TEST_P(EndOfRuntime, views_stay_as_they_are) {
   std::vector<View> held;
   {
