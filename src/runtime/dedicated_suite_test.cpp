@@ -241,6 +241,32 @@ TEST_P(DedicatedSuite, an_agent_that_leaves_early_leaves_others_reading_for_them
   });
 }
 
+TEST_P(DedicatedSuite, an_agent_that_goes_in_the_midst_of_everything_keeps_nobody_waiting) {
+  constexpr int kSessions = 6;
+  on_all_ranks([](const std::shared_ptr<comm::Communicator>& communicator) {
+    for (int round = 0; round < 3; ++round) {
+      Camp camp(communicator);
+      std::optional<Runtime> runtime(std::in_place, Ranks(communicator),
+                                     RuntimeOptions{.placement = Placement::kDedicated});
+      if (runtime->role() == Role::kAgent) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2 * round));
+        runtime.reset();  // while others open sessions, read, and close them
+        camp.meet();
+        continue;
+      }
+      const auto file = runtime->open(camp.path());
+      ASSERT_TRUE(file) << file.error().message();
+      for (int i = 0; i < kSessions; ++i) {
+        const auto session = file->read_session({}, through_the_agent());
+        ASSERT_TRUE(session) << session.error().message();
+        const std::uint64_t begin = 400'000ULL * i;
+        EXPECT_TRUE(reads_words(*session, {begin, 600'000}));
+      }
+      camp.meet();
+    }
+  });
+}
+
 /// The agent of node 0 uses storage, and sends the others what their ranks want.
 ReadPlan through_the_first_node() {
   ReadPlan plan{.splinter_bytes = 16_KiB, .reason = {}};
