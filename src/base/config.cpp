@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads settings: TOML through toml++, which appears in this file only, variables from what the
-// caller hands in. All values are kept as text with their origin; the getters turn them into
-// numbers, because only there the type is known.
+// Reads settings: TOML through toml++, which appears here and where machines are read, variables
+// from what the caller hands in. All values are kept as text with their origin; the getters turn
+// them into numbers, because only there the type is known.
 #include <forebay/config.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
-#include <memory>
-#include <numeric>
 
 #include <toml++/toml.h>
 #include <unistd.h>
 
 #include "base/assert.hpp"
+#include "base/nearest.hpp"
+#include "base/text_file.hpp"
 
 namespace forebay {
 
@@ -41,30 +39,12 @@ std::string variable_of(std::string_view key) {
   return name;
 }
 
-/// How many letters must be changed, added or removed to turn one word into the other.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
 /// The error for `name`, with the nearest of `known` as advice.
 Error unknown_name(std::string_view name,
                    const std::vector<std::string>& known,
                    std::string origin) {
   std::string cause = "there is no setting \"" + std::string(name) + "\"";
-  const auto nearest = std::ranges::min_element(
-      known, {}, [name](const std::string& word) { return edit_distance(name, word); });
-  if (nearest != known.end()) cause += "; the nearest one is \"" + *nearest + "\"";
+  if (!known.empty()) cause += "; the nearest one is \"" + nearest_word(name, known) + "\"";
   return Error({.kind = ErrorClass::kInvalidArgument,
                 .operation = "read settings from",
                 .path = std::move(origin),
@@ -78,22 +58,8 @@ Error bad_value(std::string_view key, const std::string& origin, std::string cau
                 .cause = std::move(cause)});
 }
 
-Result<std::string> read_whole(const std::string& path) {
-  const auto close = [](std::FILE* file) { std::fclose(file); };
-  const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "re"), close);
-  const ErrorDetails where{.operation = "read settings from", .path = path};
-  if (!file) return tl::unexpected<Error>(system_error(where, errno));
-  std::string content;
-  std::array<char, 4096> piece{};
-  while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get())) {
-    content.append(piece.data(), got);
-  }
-  if (std::ferror(file.get()) != 0) return tl::unexpected<Error>(system_error(where, errno));
-  return content;
-}
-
 Result<toml::table> parse_file(const std::string& path) {
-  const Result<std::string> content = read_whole(path);
+  const Result<std::string> content = read_text_file(path, "read settings from");
   if (!content) return tl::unexpected<Error>(content.error());
   try {
     return toml::parse(*content, path);
