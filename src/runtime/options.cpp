@@ -21,7 +21,8 @@ constexpr std::array kKeys = {
 };
 
 // Variables of the command line and of the tests, which are no settings of a Runtime.
-constexpr std::array<std::string_view, 2> kOtherVariables = {"FOREBAY_LIBEXEC", "FOREBAY_SAMPLES"};
+constexpr std::array<std::string_view, 3> kOtherVariables = {"FOREBAY_LIBEXEC", "FOREBAY_MACHINES",
+                                                             "FOREBAY_SAMPLES"};
 
 constexpr std::uint64_t kBudgetBytesMin = 64_KiB;
 constexpr std::uint64_t kBudgetBytesMax = 1ULL << 40U;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds machine files: by path, or by name in folders, of which one lies beside this library
+// wherever it was built or installed.
+#include <algorithm>
+#include <set>
+#include <system_error>
+
+#include <dlfcn.h>
+
+#include "base/nearest.hpp"
+#include "base/text_file.hpp"
+#include "model/machine.hpp"
+
+namespace forebay::model {
+
+namespace {
+
+constexpr std::string_view kFoldersVariable = "FOREBAY_MACHINES";
+constexpr std::string_view kEnding = ".toml";
+
+std::optional<std::filesystem::path> find_named(const std::string& name,
+                                                std::span<const std::filesystem::path> folders) {
+  for (const std::filesystem::path& folder : folders) {
+    std::filesystem::path path = folder / (name + std::string(kEnding));
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(path, ignored)) return path;
+  }
+  return std::nullopt;
+}
+
+Error unknown_machine(const std::string& name, std::span<const std::filesystem::path> folders) {
+  std::string cause = "there is no machine of this name";
+  const std::vector<std::string> known = machine_names(folders);
+  if (known.empty()) {
+    cause += ", and none at all in the folders of machines: name a file";
+  } else {
+    cause += "; the nearest one is \"" + nearest_word(name, known) + "\"";
+  }
+  return Error({.kind = ErrorClass::kNotFound,
+                .operation = "read machine",
+                .path = name,
+                .cause = std::move(cause)});
+}
+
+bool is_path(const std::string& word) {
+  return word.find('/') != std::string::npos || word.ends_with(kEnding);
+}
+
+/// Where this library lies decides which files belong to it: those of another version may differ.
+std::optional<std::filesystem::path> folder_beside_library() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&machine_folders), &info) == 0) return std::nullopt;
+  std::error_code failed;
+  const std::filesystem::path library = std::filesystem::canonical(info.dli_fname, failed);
+  if (failed) return std::nullopt;
+  return (library.parent_path() / FOREBAY_MACHINES_FROM_LIBRARY).lexically_normal();
+}
+
+}  // namespace
+
+std::vector<std::string> machine_names(std::span<const std::filesystem::path> folders) {
+  std::set<std::string> names;
+  for (const std::filesystem::path& folder : folders) {
+    std::error_code failed;
+    for (std::filesystem::directory_iterator entry(folder, failed), end; !failed && entry != end;
+         entry.increment(failed)) {
+      if (entry->path().extension() == kEnding) names.insert(entry->path().stem());
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+std::vector<std::filesystem::path> machine_folders(const Environment& environment) {
+  std::vector<std::filesystem::path> folders;
+  const auto named =
+      std::ranges::find(environment, kFoldersVariable, &Environment::value_type::first);
+  if (named != environment.end()) {
+    std::string_view rest = named->second;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find(':'), rest.size());
+      if (end > 0) folders.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  if (auto shipped = folder_beside_library()) folders.push_back(*std::move(shipped));
+  return folders;
+}
+
+Result<Machine> load_machine(const std::string& name_or_path,
+                             std::span<const std::filesystem::path> folders) {
+  std::string path = name_or_path;
+  if (!is_path(name_or_path)) {
+    const auto found = find_named(name_or_path, folders);
+    if (!found) return tl::unexpected<Error>(unknown_machine(name_or_path, folders));
+    path = found->string();
+  }
+  const Result<std::string> text = read_text_file(path, "read machine");
+  if (!text) return tl::unexpected<Error>(text.error());
+  return parse_machine(*text, path);
+}
+
+}  // namespace forebay::model

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the tables of machine files. Every complaint says what to write instead: who has a wrong
+// machine file has seldom written it.
+#include "model/machine_reader.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <utility>
+
+#include "base/nearest.hpp"
+#include "model/machine_text.hpp"
+
+namespace forebay::model {
+
+namespace {
+
+constexpr std::string_view kRotate = "rotate";
+
+std::string between(std::uint64_t min, std::uint64_t max) {
+  return "between " + std::to_string(min) + " and " + std::to_string(max);
+}
+
+}  // namespace
+
+void Complaints::add(const toml::source_region& place, const std::string& what) {
+  if (first_) return;
+  const std::uint32_t line = std::max<std::uint32_t>(place.begin.line, 1);
+  first_.emplace(ErrorDetails{.kind = ErrorClass::kInvalidArgument,
+                              .operation = "read machine",
+                              .path = path_,
+                              .cause = "line " + std::to_string(line) + ": " + what});
+}
+
+void reject_unknown_keys(const toml::table& table,
+                         std::string_view prefix,
+                         const std::vector<std::string>& known,
+                         Complaints& complaints) {
+  for (const auto& [key, node] : table) {
+    if (std::ranges::find(known, key.str()) != known.end()) continue;
+    const std::string name(key.str());
+    complaints.add(key.source(), "there is no key \"" + std::string(prefix) + name +
+                                     "\"; the nearest one is \"" + std::string(prefix) +
+                                     nearest_word(name, known) + "\"");
+  }
+}
+
+const toml::node* TableReader::find(std::string_view key, Presence presence) {
+  known_.emplace_back(key);
+  const toml::node* const node = table_.get(key);
+  if (node == nullptr && presence == Presence::kRequired) {
+    complaints_.add(table_.source(), prefix_ + std::string(key) + " is missing: add it");
+  }
+  return node;
+}
+
+void TableReader::complain(const toml::node& node, std::string_view key, const std::string& what) {
+  complaints_.add(node.source(), prefix_ + std::string(key) + " " + what);
+}
+
+void TableReader::count(std::string_view key,
+                        std::uint32_t& value,
+                        Range<std::uint64_t> range,
+                        Presence presence) {
+  const toml::node* const node = find(key, presence);
+  if (node == nullptr) return;
+  const auto* const number = node->as_integer();
+  const std::string allowed = "a whole number " + between(range.min, range.max);
+  if (number == nullptr) return complain(*node, key, "is no whole number: write " + allowed);
+  const std::int64_t given = number->get();
+  if (std::cmp_less(given, range.min) || std::cmp_greater(given, range.max)) {
+    return complain(*node, key, "is " + std::to_string(given) + ": write " + allowed);
+  }
+  value = static_cast<std::uint32_t>(given);
+}
+
+void TableReader::flag(std::string_view key, bool& value) {
+  const toml::node* const node = find(key, Presence::kOptional);
+  if (node == nullptr) return;
+  const auto* const given = node->as_boolean();
+  if (given == nullptr) return complain(*node, key, "is neither true nor false: write one of them");
+  value = given->get();
+}
+
+std::optional<std::uint64_t> TableReader::size_of(const toml::node& node, std::string_view key) {
+  if (const auto* number = node.as_integer(); number != nullptr && number->get() >= 0) {
+    return static_cast<std::uint64_t>(number->get());
+  }
+  if (const auto* text = node.as_string()) {
+    const Result<std::uint64_t> bytes = parse_size(text->get());
+    if (bytes) return *bytes;
+    complain(node, key, "is no size: " + bytes.error().cause());
+    return std::nullopt;
+  }
+  complain(node, key, "is no size: write bytes, or text like \"1 MiB\"");
+  return std::nullopt;
+}
+
+void TableReader::check_size(const toml::node& node,
+                             std::string_view key,
+                             std::uint64_t value,
+                             Range<std::uint64_t> range) {
+  if (value >= range.min && value <= range.max) return;
+  complain(node, key,
+           "is " + size_text(value) + ": write a size between " + size_text(range.min) + " and " +
+               size_text(range.max));
+}
+
+void TableReader::check_power_of_two(const toml::node& node,
+                                     std::string_view key,
+                                     std::uint64_t value) {
+  if (std::has_single_bit(value)) return;
+  const std::uint64_t nearest = std::bit_floor(value);
+  complain(node, key,
+           "is " + size_text(value) + ", which is no power of two: write " +
+               toml_string(size_text(nearest)) + " or " + toml_string(size_text(2 * nearest)));
+}
+
+void TableReader::size(std::string_view key,
+                       std::uint64_t& value,
+                       Range<std::uint64_t> range,
+                       SizeRule rule) {
+  const toml::node* const node = find(key, Presence::kOptional);
+  if (node == nullptr) return;
+  const std::optional<std::uint64_t> given = size_of(*node, key);
+  if (!given) return;
+  check_size(*node, key, *given, range);
+  if (rule == SizeRule::kPowerOfTwo) check_power_of_two(*node, key, *given);
+  value = *given;
+}
+
+void TableReader::real(std::string_view key, double& value, RealRule rule, Presence presence) {
+  const toml::node* const node = find(key, presence);
+  if (node == nullptr) return;
+  const std::optional<double> given = node->is_number() ? node->value<double>() : std::nullopt;
+  const bool is_bandwidth = rule == RealRule::kBandwidth;
+  const Range<double> range = is_bandwidth ? kMegabytesPerSecondRange : kMicrosecondsRange;
+  const std::string allowed =
+      is_bandwidth
+          ? "0 for no limit, or a number between 0.001 and 1000000000 (10^6 bytes a second)"
+          : "a number between 0 and 10000000 (microseconds)";
+  if (!given) return complain(*node, key, "is no number: write " + allowed);
+  const bool fits = *given >= range.min && *given <= range.max;
+  const bool too_slow = is_bandwidth && *given > 0 && *given < kMegabytesPerSecondMin;
+  if (!fits || too_slow) {
+    return complain(*node, key, "is " + text_of(*given) + ": write " + allowed);
+  }
+  value = *given + 0.0;  // -0.0 becomes 0, so that equal machines have equal texts
+}
+
+void TableReader::word(std::string_view key, std::optional<std::uint32_t>& first_server) {
+  const toml::node* const node = find(key, Presence::kOptional);
+  if (node == nullptr) return;
+  const std::string allowed = "write \"rotate\", or the number of a server, from 0";
+  if (const auto* text = node->as_string()) {
+    if (text->get() != kRotate)
+      complain(*node, key, "is " + toml_string(text->get()) + ": " + allowed);
+    first_server.reset();
+    return;
+  }
+  const auto* const number = node->as_integer();
+  if (number == nullptr) return complain(*node, key, "is no word and no number: " + allowed);
+  const std::int64_t given = number->get();
+  if (given < 0 || given >= kServersMax) {
+    return complain(*node, key, "is " + std::to_string(given) + ": " + allowed);
+  }
+  first_server = static_cast<std::uint32_t>(given);
+}
+
+void TableReader::word(std::string_view key, NameSpread& spread) {
+  const toml::node* const node = find(key, Presence::kOptional);
+  if (node == nullptr) return;
+  for (const NameSpread one : {NameSpread::kFolder, NameSpread::kFile}) {
+    if (node->value<std::string_view>() != name_of(one)) continue;
+    spread = one;
+    return;
+  }
+  complain(*node, key, "is unknown: write \"folder\" or \"file\"");
+}
+
+void TableReader::word(std::string_view key, Locks& locks) {
+  const toml::node* const node = find(key, Presence::kOptional);
+  if (node == nullptr) return;
+  const auto text = node->value<std::string_view>().value_or("");
+  if (node->is_string()) {
+    for (const LockUnit one : {LockUnit::kNone, LockUnit::kStripe, LockUnit::kFile}) {
+      if (text != name_of(one)) continue;
+      locks.unit = one;
+      return;
+    }
+    if (text.empty() || !std::isdigit(static_cast<unsigned char>(text.front()))) {
+      return complain(*node, key,
+                      "is " + toml_string(text) +
+                          ": write \"none\", \"stripe\", \"file\", or a size like \"4 MiB\"");
+    }
+  }
+  const std::optional<std::uint64_t> bytes = size_of(*node, key);
+  if (!bytes) return;
+  check_size(*node, key, *bytes, kLockBytes);
+  check_power_of_two(*node, key, *bytes);
+  locks.unit = LockUnit::kBytes;
+  locks.unit_bytes = *bytes;
+}
+
+}  // namespace forebay::model
