@@ -104,8 +104,11 @@ struct ServerCondition {
     kDrops,    ///< what would begin is lost: its request never ends, and holds its locks
   };
   State state = State::kWorks;
-  double slowness = 1;  ///< latencies and transfers take this many times as long; above 0
+  double slowness = 1;  ///< latencies and transfers take this many times as long
 };
+
+/// A server can be slowed down by this much; its slowness is above 0.
+inline constexpr double kSlownessMax = 1e6;
 
 /// Data server `index`, or metadata server `index`.
 struct ServerName {

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// The closed forms against the event model, over a grid, within 0.1 %, and against numbers worked
+// out by hand.
+#include "model/queueing.hpp"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "model/testing.hpp"
+
+namespace forebay::model {
+namespace {
+
+constexpr double kAgreement = 0.001;
+
+double us_of(Time time) { return static_cast<double>(time.count()) / 1000; }
+
+ServerGroup server_of(std::uint32_t servers, std::uint32_t concurrency, bool overlaps) {
+  return {.count = servers,
+          .latency_us = 1000,
+          .concurrency = concurrency,
+          .bandwidth_mb_per_s = 125,
+          .latency_overlaps = overlaps,
+          .write_latency_us = 700,
+          .write_bandwidth_mb_per_s = 80};
+}
+
+struct Point {
+  std::uint32_t clients;
+  std::uint64_t part_bytes;
+  ServerGroup server;
+  RequestKind kind;
+};
+
+/// The mean of the model's answers once it has come into its rhythm, over whole rounds.
+double measured_us(const Point& point) {
+  Machine machine = plain_machine();
+  machine.servers = {point.server};
+  machine.client.count = point.clients;
+  StorageModel model(machine);
+  const std::uint32_t servers = point.server.count;
+  const Layout layout{.stripe_bytes = point.part_bytes, .stripe_count = servers};
+  ClosedLoop loop(model, [&](ClientId client) {
+    return Request{.client = client,
+                   .kind = point.kind,
+                   .range = {0, servers * point.part_bytes},
+                   .layout = layout};
+  });
+  const std::size_t round = std::min(point.clients, point.server.concurrency);
+  const std::size_t before = 4 * (point.clients + point.server.concurrency);
+  const std::size_t counted = 16 * round;
+  const auto answers = loop.run(point.clients, before + counted);
+  double sum_us = 0;
+  for (std::size_t i = before; i < before + counted; ++i)
+    sum_us += us_of(answers.at(i).finished - answers.at(i).submitted);
+  return sum_us / static_cast<double>(counted);
+}
+
+void expect_agreement(const Point& point) {
+  const double formula_us = answer_time_us(
+      point.server, {point.kind, point.part_bytes, static_cast<double>(point.clients)});
+  EXPECT_NEAR(measured_us(point) / formula_us, 1, kAgreement)
+      << point.clients << " clients, " << point.part_bytes << " bytes, " << point.server.count
+      << " servers, " << point.server.concurrency << " at once, "
+      << (point.server.latency_overlaps ? "overlapping" : "not overlapping");
+}
+
+class Grid : public ::testing::TestWithParam<std::tuple<std::uint32_t, bool, RequestKind>> {};
+
+TEST_P(Grid, model_and_formula_agree) {
+  const auto [servers, overlaps, kind] = GetParam();
+  for (const std::uint32_t clients : {1U, 2U, 3U, 5U, 8U, 16U, 33U, 64U}) {
+    for (const std::uint64_t bytes : {4_KiB, 64_KiB, 1_MiB}) {
+      for (const std::uint32_t concurrency : {1U, 3U, 4U, 16U})
+        expect_agreement({clients, bytes, server_of(servers, concurrency, overlaps), kind});
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers,
+                         Grid,
+                         ::testing::Combine(::testing::Values(1U, 2U, 8U),
+                                            ::testing::Bool(),
+                                            ::testing::Values(RequestKind::kRead,
+                                                              RequestKind::kWrite)));
+
+TEST(AnswerTime, of_the_page_is_what_the_formula_gives) {
+  const ServerGroup server = server_of(1, 4, true);
+  const double transfer_us = static_cast<double>(1_MiB) / 125;  // 8388.6: the path decides
+  EXPECT_DOUBLE_EQ(answer_time_us(server, {.in_flight = 1}), 1000 + transfer_us);
+  EXPECT_DOUBLE_EQ(answer_time_us(server, {.in_flight = 4}), 4 * transfer_us);
+  EXPECT_DOUBLE_EQ(answer_time_us(server, {.in_flight = 8}), 8 * transfer_us);
+  const double small_us = 4096.0 / 125;  // here the latency does
+  EXPECT_DOUBLE_EQ(answer_time_us(server, {.request_bytes = 4_KiB, .in_flight = 4}),
+                   1000 + small_us);
+  EXPECT_DOUBLE_EQ(answer_time_us(server, {.request_bytes = 4_KiB, .in_flight = 16}),
+                   4 * (1000 + small_us));
+  const ServerGroup serial = server_of(1, 4, false);
+  EXPECT_DOUBLE_EQ(answer_time_us(serial, {.request_bytes = 4_KiB, .in_flight = 16}),
+                   16 * (1000 + small_us));
+}
+
+TEST(Rate, is_at_most_the_bandwidth) {
+  const ServerGroup server = server_of(1, 4, true);
+  EXPECT_DOUBLE_EQ(rate_mb_per_s(server, {.in_flight = 4}), 125);
+  EXPECT_NEAR(rate_mb_per_s(server, {.request_bytes = 4_KiB, .in_flight = 4}),
+              4 * 4096 / (1000 + 4096.0 / 125), 1e-9);
+}
+
+TEST(Limits, are_sums_of_servers_or_links) {
+  Machine machine = plain_machine();
+  machine.servers = {server_of(4, 4, true), server_of(2, 4, true)};
+  EXPECT_DOUBLE_EQ(storage_limit_mb_per_s(machine, RequestKind::kRead), 750);
+  EXPECT_DOUBLE_EQ(storage_limit_mb_per_s(machine, RequestKind::kWrite), 480);
+  machine.client = {.count = 2, .link_bandwidth_mb_per_s = 100};
+  EXPECT_DOUBLE_EQ(storage_limit_mb_per_s(machine, RequestKind::kRead), 200);
+  EXPECT_TRUE(std::isinf(storage_limit_mb_per_s(plain_machine(), RequestKind::kRead)));
+}
+
+TEST(Limits, of_names_are_places_over_cost) {
+  Machine machine = plain_machine();
+  machine.metadata = {.servers = 2, .concurrency = 3, .create_us = 500};
+  EXPECT_DOUBLE_EQ(name_operations_per_s(machine, RequestKind::kCreate, 10), 12'000);
+  EXPECT_DOUBLE_EQ(name_operations_per_s(machine, RequestKind::kCreate, 1), 4000);
+  EXPECT_TRUE(std::isinf(name_operations_per_s(machine, RequestKind::kOpen, 1)));
+}
+
+/// Reads a file in order, agents x depth requests under way, the next as soon as one is answered.
+class FileReader final : public Sink {
+ public:
+  FileReader(const Machine& machine, const TransferPlan& plan) : model_(machine), plan_(plan) {}
+
+  double time_us() {
+    for (std::uint32_t i = 0; i < plan_.agents * plan_.depth; ++i)
+      ask(Time{});
+    while (const auto next = model_.next_event())
+      model_.advance(*next, *this);
+    return us_of(end_);
+  }
+  void on_finished(const Finished& one) override {
+    end_ = one.finished;
+    ask(one.finished);
+  }
+  void on_lock_lost(const LockLost&) override { ADD_FAILURE() << "a lock was lost"; }
+
+ private:
+  void ask(Time now) {
+    const std::uint64_t size = std::min(plan_.request_bytes, plan_.bytes - asked_bytes_);
+    if (size == 0) return;
+    const ByteRange range{asked_bytes_, size};
+    asked_bytes_ += size;
+    const ClientId client = asked_++ % plan_.clients;
+    model_.submit(now,
+                  {.client = client, .kind = plan_.kind, .range = range, .layout = plan_.layout});
+  }
+
+  StorageModel model_;
+  TransferPlan plan_;
+  std::uint64_t asked_bytes_ = 0;
+  std::uint32_t asked_ = 0;
+  Time end_ = {};
+};
+
+Machine lustre_like() {
+  Machine machine = plain_machine();
+  machine.servers = {server_of(4, 4, true)};
+  machine.client.count = 4;
+  return machine;
+}
+
+double agreement(const Machine& machine, const TransferPlan& plan) {
+  return FileReader(machine, plan).time_us() / transfer_time_us(machine, plan);
+}
+
+TEST(TransferTime, of_even_plans_is_exact) {
+  const Machine machine = lustre_like();
+  const Layout layout{.stripe_bytes = 1_MiB, .stripe_count = 4};
+  for (const std::uint32_t agents : {1U, 2U, 4U}) {
+    for (const std::uint32_t depth : {4U, 8U, 16U}) {
+      for (const std::uint64_t request : {1_MiB, 4_MiB}) {
+        const TransferPlan plan{.bytes = 256_MiB,
+                                .agents = agents,
+                                .depth = depth,
+                                .request_bytes = request,
+                                .layout = layout};
+        EXPECT_NEAR(agreement(machine, plan), 1, kAgreement) << agents << " " << depth;
+      }
+    }
+  }
+}
+
+TEST(TransferTime, of_latency_is_exact_too) {
+  Machine machine = lustre_like();
+  machine.servers.front().latency_us = 40'000;
+  const Layout layout{.stripe_bytes = 64_KiB, .stripe_count = 4};
+  for (const std::uint32_t depth : {4U, 8U, 16U}) {
+    const TransferPlan plan{
+        .bytes = 64_MiB, .depth = depth, .request_bytes = 64_KiB, .layout = layout};
+    EXPECT_NEAR(agreement(machine, plan), 1, kAgreement) << depth;
+  }
+}
+
+TEST(TransferTime, of_one_request_at_a_time_is_a_sum_of_answers) {
+  const Machine machine = lustre_like();
+  const TransferPlan plan{.bytes = 64_MiB, .layout = {.stripe_bytes = 1_MiB, .stripe_count = 4}};
+  EXPECT_NEAR(transfer_time_us(machine, plan), 64 * (1000 + 1048576.0 / 125), 1);
+  EXPECT_NEAR(agreement(machine, plan), 1, kAgreement);
+}
+
+TEST(TransferTime, of_uneven_plans_is_right_within_a_fifth) {
+  const Machine machine = lustre_like();
+  for (const std::uint32_t depth : {1U, 2U, 3U, 5U, 6U, 7U, 9U, 13U, 21U}) {
+    for (const std::uint64_t request : {256_KiB, 1_MiB}) {
+      const TransferPlan plan{.bytes = 255_MiB,
+                              .depth = depth,
+                              .request_bytes = request,
+                              .layout = {.stripe_bytes = 1_MiB, .stripe_count = 4}};
+      EXPECT_NEAR(agreement(machine, plan), 1, 0.2) << depth << " x " << request;
+    }
+  }
+}
+
+TEST(TransferTime, is_bound_by_the_links_of_the_nodes_that_read) {
+  Machine machine = lustre_like();
+  machine.client = {.count = 4, .link_latency_us = 20, .link_bandwidth_mb_per_s = 100};
+  for (const std::uint32_t clients : {1U, 2U, 4U}) {
+    const TransferPlan plan{.bytes = 256_MiB,
+                            .agents = clients,
+                            .depth = 16,
+                            .clients = clients,
+                            .layout = {.stripe_bytes = 1_MiB, .stripe_count = 4}};
+    const double links_us = static_cast<double>(256_MiB) / (100.0 * clients);
+    EXPECT_NEAR(transfer_time_us(machine, plan) / links_us, 1, 0.05);
+    EXPECT_NEAR(agreement(machine, plan), 1, 0.02) << clients;
+  }
+}
+
+TEST(TransferTime, is_that_of_the_slowest_server) {
+  Machine machine = lustre_like();
+  machine.servers.push_back(machine.servers.front());
+  machine.servers[1].count = 1;
+  machine.servers[1].bandwidth_mb_per_s = 25;
+  const TransferPlan plan{
+      .bytes = 250_MiB, .depth = 20, .layout = {.stripe_bytes = 1_MiB, .stripe_count = 5}};
+  EXPECT_NEAR(transfer_time_us(machine, plan), 1000 + 50 * 1048576.0 / 25, 1);
+  EXPECT_NEAR(agreement(machine, plan), 1, kAgreement);
+}
+
+TEST(TransferTime, of_nothing_is_nothing) {
+  EXPECT_EQ(transfer_time_us(lustre_like(), {.bytes = 0}), 0);
+}
+
+}  // namespace
+}  // namespace forebay::model

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way of a request through the queues: cut, locks, link, server, link, answer. Each step notes
+// its end on the agenda; advance() takes the ends one by one and starts the next step.
+#include "model/storage_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/checked_cast.hpp"
+#include "model/agenda.hpp"
+#include "model/locks.hpp"
+#include "model/parts.hpp"
+#include "model/station.hpp"
+
+namespace forebay::model {
+
+namespace {
+
+constexpr double kNsPerUs = 1000;
+
+Time time_of(double us) { return Time(std::llround(us * kNsPerUs)); }
+
+/// 10^6 bytes a second are one byte in 1000 ns.
+double ns_per_byte(double mb_per_s) { return mb_per_s == 0 ? 0 : kNsPerUs / mb_per_s; }
+
+/// What one kind of work costs on a server.
+struct Cost {
+  Time latency = {};
+  double turn_ns = 0;  ///< on the path, for a part of no bytes
+  double turn_ns_per_byte = 0;
+  bool takes_path = false;
+};
+
+Cost cost_of(const ServerGroup& server, RequestKind kind) {
+  const bool reads = kind == RequestKind::kRead;
+  const double latency_us = reads ? server.latency_us : server.write_latency_us;
+  const double bandwidth = reads ? server.bandwidth_mb_per_s : server.write_bandwidth_mb_per_s;
+  Cost cost{.turn_ns_per_byte = ns_per_byte(bandwidth), .takes_path = bandwidth > 0};
+  if (server.latency_overlaps) {
+    cost.latency = time_of(latency_us);
+  } else {
+    cost.turn_ns = latency_us * kNsPerUs;
+    cost.takes_path = true;
+  }
+  return cost;
+}
+
+struct RequestState {
+  Request request;
+  Time submitted = {};
+  std::uint32_t generation = 0;
+  std::uint64_t parts_left = 0;
+  PartQueue lost;
+  bool is_under_way = false;
+  bool is_forgotten = false;
+};
+
+RequestId id_of(std::uint32_t slot, std::uint32_t generation) {
+  return RequestId{std::uint64_t{generation} << 32U | slot};
+}
+
+constexpr std::uint32_t kLinksOfClient = 2;
+
+}  // namespace
+
+class StorageModel::Impl {
+ public:
+  explicit Impl(const Machine& machine);
+
+  RequestId submit(Time now, const Request& request);
+  void advance(Time until, Sink& sink);
+  void forget(Time now, RequestId id);
+  void set_condition(Time now, std::uint32_t station, ServerCondition condition);
+
+  std::uint32_t station_of(ServerName server) const;
+  void reset_counters();
+
+  Agenda& agenda() { return flow_.agenda; }
+  LockTable& locks() { return locks_; }
+  std::uint64_t under_way() const { return under_way_; }
+  ServerCounters counters(ServerName server) const {
+    return stations_[station_of(server)].counters_at(now_);
+  }
+  const ClientCounters& counters(ClientId client) const { return clients_.at(client); }
+
+ private:
+  void add_stations();
+  std::uint32_t new_slot();
+  void happen(const Event& event);
+  void arrive(std::uint32_t slot);
+  void send_name_operation(std::uint32_t slot);
+  void send_part(std::uint32_t slot, const Part& part);
+  void set_lock_units(PartState& state, const Layout& layout) const;
+  std::uint64_t lock_unit_bytes(const Layout& layout) const;
+  void take_locks(PartIndex part);
+  void lock_changed(PartIndex part);
+  void tell_losers(PartIndex part, const std::vector<ClientId>& losers);
+  void go_on(const std::vector<PartIndex>& granted);
+  void locked(PartIndex part);
+  void to_server(PartIndex part);
+  void take_link(PartIndex part);
+  void link_over(std::uint32_t link);
+  void served(PartIndex part);
+  void part_over(PartIndex part);
+  void answer(std::uint32_t slot);
+  void forget_now(std::uint32_t slot, std::uint32_t generation);
+  void note_lost();
+
+  Request& request_of(PartIndex part) { return requests_[flow_.parts[part].request].request; }
+
+  Machine machine_;
+  Flow flow_;
+  LockTable locks_{flow_.parts};
+  std::vector<Station> stations_;  ///< of data, then of metadata
+  std::vector<std::array<Cost, 2>> costs_;
+  std::array<Cost, 6> name_costs_;
+  std::vector<Path> links_;  ///< two of each client: to the servers, and back
+  double link_ns_per_byte_ = 0;
+  Time link_latency_ = {};
+  std::vector<RequestState> requests_;
+  std::vector<std::uint32_t> free_slots_;
+  std::map<std::uint32_t, ServerCondition> conditions_;  ///< that are on the agenda
+  std::uint32_t conditions_noted_ = 0;
+  std::vector<ClientCounters> clients_;
+  std::uint64_t under_way_ = 0;
+  Time now_ = Time::min();
+  Sink* sink_ = nullptr;
+};
+
+StorageModel::Impl::Impl(const Machine& machine)
+    : machine_(machine),
+      link_ns_per_byte_(ns_per_byte(machine.client.link_bandwidth_mb_per_s)),
+      link_latency_(time_of(machine.client.link_latency_us)),
+      clients_(machine.client.count) {
+  FOREBAY_ASSERT(!machine.servers.empty());
+  add_stations();
+  if (machine_.client.link_bandwidth_mb_per_s == 0) return;
+  for (std::uint32_t link = 0; link < kLinksOfClient * machine_.client.count; ++link)
+    links_.emplace_back(EventKind::kLinkOver, link);
+}
+
+void StorageModel::Impl::add_stations() {
+  const auto add = [this](std::uint32_t concurrency) {
+    const auto index = static_cast<std::uint32_t>(stations_.size());
+    stations_.emplace_back(StationShape{.index = index, .concurrency = concurrency});
+  };
+  for (const ServerGroup& group : machine_.servers) {
+    for (std::uint32_t i = 0; i < group.count; ++i) {
+      add(group.concurrency);
+      costs_.push_back({cost_of(group, RequestKind::kRead), cost_of(group, RequestKind::kWrite)});
+    }
+  }
+  const MetadataServers& metadata = machine_.metadata;
+  for (std::uint32_t i = 0; i < metadata.servers; ++i)
+    add(metadata.concurrency);
+  name_costs_ = {Cost{},
+                 Cost{},
+                 {.latency = time_of(metadata.create_us)},
+                 {.latency = time_of(metadata.open_us)},
+                 {.latency = time_of(metadata.stat_us)},
+                 {.latency = time_of(metadata.unlink_us)}};
+}
+
+std::uint32_t StorageModel::Impl::station_of(ServerName server) const {
+  const bool is_data = server.kind == ServerName::Kind::kData;
+  const std::uint32_t data_servers = machine_.server_count();
+  FOREBAY_ASSERT(server.index < (is_data ? data_servers : machine_.metadata.servers));
+  return is_data ? server.index : data_servers + server.index;
+}
+
+std::uint32_t StorageModel::Impl::new_slot() {
+  if (free_slots_.empty()) {
+    requests_.emplace_back();
+    return checked_cast<std::uint32_t>(requests_.size() - 1);
+  }
+  const std::uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
+RequestId StorageModel::Impl::submit(Time now, const Request& request) {
+  FOREBAY_ASSERT(request.client < machine_.client.count);
+  const std::uint32_t slot = new_slot();
+  RequestState& state = requests_[slot];
+  state = {.request = request,
+           .submitted = std::max(now, now_),
+           .generation = state.generation,
+           .is_under_way = true};
+  ++under_way_;
+  flow_.agenda.note({state.submitted, EventKind::kArrival, 0, slot});
+  return id_of(slot, state.generation);
+}
+
+void StorageModel::Impl::forget(Time now, RequestId id) {
+  const auto bits = static_cast<std::uint64_t>(id);
+  flow_.agenda.note({std::max(now, now_), EventKind::kForgotten,
+                     static_cast<std::uint32_t>(bits >> 32U), static_cast<std::uint32_t>(bits)});
+}
+
+void StorageModel::Impl::set_condition(Time now, std::uint32_t station, ServerCondition condition) {
+  FOREBAY_ASSERT(condition.slowness > 0);
+  FOREBAY_ASSERT(condition.slowness <= kSlownessMax);
+  const std::uint32_t number = ++conditions_noted_;
+  conditions_[number] = condition;
+  flow_.agenda.note({std::max(now, now_), EventKind::kCondition, station, number});
+}
+
+void StorageModel::Impl::advance(Time until, Sink& sink) {
+  sink_ = &sink;
+  while (!flow_.agenda.empty() && flow_.agenda.next().at <= until) {
+    const Event event = flow_.agenda.take();
+    now_ = event.at;
+    happen(event);
+    note_lost();
+  }
+  now_ = std::max(now_, until);
+  sink_ = nullptr;
+}
+
+void StorageModel::Impl::happen(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kArrival:
+      return arrive(event.subject);
+    case EventKind::kForgotten:
+      return forget_now(event.subject, event.place);
+    case EventKind::kCondition:
+      return stations_[event.place].set_condition(flow_, now_,
+                                                  conditions_.extract(event.subject).mapped());
+    case EventKind::kLatencyOver:
+      if (stations_[event.place].latency_over(flow_, now_, event.subject)) served(event.subject);
+      return;
+    case EventKind::kTransferOver:
+      return served(stations_[event.place].transfer_over(flow_, now_));
+    case EventKind::kLinkOver:
+      return link_over(event.place);
+    case EventKind::kLockChanged:
+      return lock_changed(event.subject);
+    case EventKind::kAnswered:
+      return answer(event.subject);
+  }
+}
+
+void StorageModel::Impl::arrive(std::uint32_t slot) {
+  const Request request = requests_[slot].request;
+  ClientCounters& client = clients_[request.client];
+  ++client.under_way;
+  client.under_way_most = std::max(client.under_way_most, client.under_way);
+  if (!is_on_bytes(request.kind)) return send_name_operation(slot);
+  const std::vector<Part> parts = cut(request.layout, request.range,
+                                      {.server_count = machine_.server_count(),
+                                       .request_bytes_max = machine_.client.request_bytes_max});
+  if (parts.empty()) return answer(slot);
+  requests_[slot].parts_left = parts.size();
+  for (const Part& part : parts)
+    send_part(slot, part);
+}
+
+void StorageModel::Impl::send_name_operation(std::uint32_t slot) {
+  RequestState& state = requests_[slot];
+  state.parts_left = 1;
+  const std::uint32_t server = metadata_server_of(state.request.name, machine_.metadata);
+  to_server(flow_.parts.add({.request = slot,
+                             .station = machine_.server_count() + server,
+                             .client = state.request.client}));
+}
+
+void StorageModel::Impl::send_part(std::uint32_t slot, const Part& part) {
+  const Request& request = requests_[slot].request;
+  const bool writes = request.kind == RequestKind::kWrite;
+  PartState state{.request = slot,
+                  .station = part.server,
+                  .client = request.client,
+                  .mode = writes ? LockMode::kExclusive : LockMode::kShared,
+                  .range = part.range};
+  set_lock_units(state, request.layout);
+  take_locks(flow_.parts.add(state));
+}
+
+std::uint64_t StorageModel::Impl::lock_unit_bytes(const Layout& layout) const {
+  switch (machine_.locks.unit) {
+    case LockUnit::kStripe:
+      return layout.stripe_bytes;
+    case LockUnit::kBytes:
+      return machine_.locks.unit_bytes;
+    case LockUnit::kNone:
+    case LockUnit::kFile:
+      break;
+  }
+  return all;
+}
+
+void StorageModel::Impl::set_lock_units(PartState& state, const Layout& layout) const {
+  if (machine_.locks.unit == LockUnit::kNone) return;
+  const std::uint64_t unit_bytes = lock_unit_bytes(layout);
+  state.first_unit = state.range.offset / unit_bytes;
+  state.unit = state.first_unit;
+  state.units_end = (state.range.end() - 1) / unit_bytes + 1;
+}
+
+void StorageModel::Impl::take_locks(PartIndex part) {
+  while (flow_.parts[part].unit < flow_.parts[part].units_end) {
+    PartState& state = flow_.parts[part];
+    state.came = now_;
+    const LockNews news = locks_.take({request_of(part).file, state.unit}, part);
+    if (news.changing != kNoPart) {
+      const Time changed_at = now_ + time_of(machine_.locks.change_us);
+      flow_.agenda.note({changed_at, EventKind::kLockChanged, 0, part});
+    }
+    // Others in the queue cannot gain from a newcomer: if anybody is granted, it is this part.
+    if (news.granted.empty()) return;
+    ++state.unit;
+  }
+  locked(part);
+}
+
+void StorageModel::Impl::lock_changed(PartIndex part) {
+  const PartState& state = flow_.parts[part];
+  const LockNews news = locks_.changed({request_of(part).file, state.unit});
+  ClientCounters& taker = clients_[state.client];
+  ++taker.lock_changes;
+  tell_losers(part, news.losers);
+  go_on(news.granted);
+  FOREBAY_ASSERT(news.changing == kNoPart);  // the lock is in use
+}
+
+void StorageModel::Impl::tell_losers(PartIndex part, const std::vector<ClientId>& losers) {
+  const Request request = request_of(part);
+  const std::uint64_t unit = flow_.parts[part].unit;
+  const std::uint64_t unit_bytes = lock_unit_bytes(request.layout);
+  const bool is_whole = unit_bytes == all;
+  const ByteRange range = is_whole ? ByteRange{0, all} : ByteRange{unit * unit_bytes, unit_bytes};
+  for (const ClientId loser : losers) {
+    ++clients_[loser].locks_lost;
+    sink_->on_lock_lost({loser, request.file, range, now_});
+  }
+}
+
+void StorageModel::Impl::go_on(const std::vector<PartIndex>& granted) {
+  for (const PartIndex part : granted) {
+    PartState& state = flow_.parts[part];
+    clients_[state.client].waited_for_locks += now_ - state.came;
+    ++state.unit;
+    take_locks(part);
+  }
+}
+
+void StorageModel::Impl::locked(PartIndex part) {
+  const bool writes = flow_.parts[part].mode == LockMode::kExclusive;
+  if (writes && !links_.empty()) return take_link(part);
+  to_server(part);
+}
+
+void StorageModel::Impl::take_link(PartIndex part) {
+  PartState& state = flow_.parts[part];
+  state.path_ns = static_cast<double>(state.range.size) * link_ns_per_byte_;
+  const bool writes = state.mode == LockMode::kExclusive;
+  Path& link = links_[state.client * kLinksOfClient + (writes ? 0U : 1U)];
+  link.enter(flow_, part);
+  link.start_next(flow_, now_, 1);
+}
+
+void StorageModel::Impl::link_over(std::uint32_t link) {
+  const PartIndex part = links_[link].finish();
+  links_[link].start_next(flow_, now_, 1);
+  const bool writes = flow_.parts[part].mode == LockMode::kExclusive;
+  if (writes) return to_server(part);
+  part_over(part);
+}
+
+void StorageModel::Impl::to_server(PartIndex part) {
+  PartState& state = flow_.parts[part];
+  const RequestKind kind = request_of(part).kind;
+  const auto index = static_cast<std::size_t>(kind);
+  const Cost& cost = is_on_bytes(kind) ? costs_[state.station][index] : name_costs_[index];
+  state.latency = cost.latency;
+  state.path_ns = cost.turn_ns + static_cast<double>(state.range.size) * cost.turn_ns_per_byte;
+  state.takes_path = cost.takes_path;
+  stations_[state.station].arrive(flow_, now_, part);
+}
+
+void StorageModel::Impl::served(PartIndex part) {
+  const PartState& state = flow_.parts[part];
+  const RequestKind kind = request_of(part).kind;
+  ServerCounters& server = stations_[state.station].counters();
+  ++server.requests;
+  if (kind == RequestKind::kRead) server.bytes_read += state.range.size;
+  if (kind == RequestKind::kWrite) server.bytes_written += state.range.size;
+  if (kind == RequestKind::kRead && !links_.empty()) return take_link(part);
+  part_over(part);
+}
+
+void StorageModel::Impl::part_over(PartIndex part) {
+  const PartState state = flow_.parts[part];
+  const FileId file = request_of(part).file;
+  flow_.parts.release(part);
+  RequestState& request = requests_[state.request];
+  if (--request.parts_left == 0) {
+    flow_.agenda.note({now_ + link_latency_, EventKind::kAnswered, 0, state.request});
+  }
+  for (std::uint64_t unit = state.first_unit; unit < state.units_end; ++unit) {
+    const LockNews news = locks_.release({file, unit}, state.client);
+    if (news.changing != kNoPart) {
+      const Time changed_at = now_ + time_of(machine_.locks.change_us);
+      flow_.agenda.note({changed_at, EventKind::kLockChanged, 0, news.changing});
+    }
+    go_on(news.granted);
+  }
+}
+
+void StorageModel::Impl::answer(std::uint32_t slot) {
+  RequestState& state = requests_[slot];
+  const Request request = state.request;
+  const bool is_forgotten = state.is_forgotten;
+  const Finished finished{id_of(slot, state.generation), request.tag, state.submitted, now_};
+  ++state.generation;
+  state.is_under_way = false;
+  free_slots_.push_back(slot);
+  --under_way_;
+  ClientCounters& client = clients_[request.client];
+  --client.under_way;
+  ++client.requests;
+  client.answered_in += now_ - finished.submitted;
+  if (!is_on_bytes(request.kind)) ++client.name_operations;
+  if (request.kind == RequestKind::kRead) client.bytes_read += request.range.size;
+  if (request.kind == RequestKind::kWrite) client.bytes_written += request.range.size;
+  if (!is_forgotten) sink_->on_finished(finished);
+}
+
+void StorageModel::Impl::forget_now(std::uint32_t slot, std::uint32_t generation) {
+  if (slot >= requests_.size()) return;
+  RequestState& state = requests_[slot];
+  if (!state.is_under_way || state.generation != generation) return;
+  state.is_forgotten = true;
+  PartQueue lost = std::exchange(state.lost, {});
+  while (!lost.empty())
+    part_over(lost.pop(flow_.parts));
+}
+
+void StorageModel::Impl::note_lost() {
+  // What is lost of a request that nobody waits for is over, which may lose further parts.
+  while (!flow_.lost.empty()) {
+    const PartIndex part = flow_.lost.back();
+    flow_.lost.pop_back();
+    RequestState& state = requests_[flow_.parts[part].request];
+    if (state.is_forgotten) {
+      part_over(part);
+    } else {
+      state.lost.push(flow_.parts, part);
+    }
+  }
+}
+
+void StorageModel::Impl::reset_counters() {
+  for (Station& station : stations_)
+    station.reset_counters(now_);
+  for (ClientCounters& client : clients_)
+    client = {.under_way = client.under_way, .under_way_most = client.under_way};
+}
+
+StorageModel::StorageModel(const Machine& machine) : impl_(std::make_unique<Impl>(machine)) {}
+StorageModel::~StorageModel() = default;
+StorageModel::StorageModel(StorageModel&&) noexcept = default;
+StorageModel& StorageModel::operator=(StorageModel&&) noexcept = default;
+
+RequestId StorageModel::submit(Time now, const Request& request) {
+  return impl_->submit(now, request);
+}
+
+std::optional<Time> StorageModel::next_event() const {
+  if (impl_->agenda().empty()) return std::nullopt;
+  return impl_->agenda().next().at;
+}
+
+void StorageModel::advance(Time until, Sink& sink) { impl_->advance(until, sink); }
+
+void StorageModel::forget(Time now, RequestId id) { impl_->forget(now, id); }
+
+void StorageModel::set_condition(Time now, ServerName server, ServerCondition condition) {
+  impl_->set_condition(now, impl_->station_of(server), condition);
+}
+
+void StorageModel::forget_file(FileId file) { impl_->locks().forget_file(file); }
+
+std::uint64_t StorageModel::under_way() const { return impl_->under_way(); }
+
+ServerCounters StorageModel::counters(ServerName server) const { return impl_->counters(server); }
+
+ClientCounters StorageModel::counters(ClientId client) const { return impl_->counters(client); }
+
+void StorageModel::reset_counters() { impl_->reset_counters(); }
+
+}  // namespace forebay::model
