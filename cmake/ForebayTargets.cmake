@@ -150,3 +150,7 @@ endfunction()
 file(RELATIVE_PATH forebay_lib_from_libexec "/${CMAKE_INSTALL_LIBEXECDIR}/forebay"
      "/${CMAKE_INSTALL_LIBDIR}")
 set(forebay_libexec_rpath "$ORIGIN/${forebay_lib_from_libexec}")
+
+# The machine files that belong to a library are found from where it lies.
+file(RELATIVE_PATH forebay_machines_from_library "/${CMAKE_INSTALL_LIBDIR}"
+     "/${CMAKE_INSTALL_DATADIR}/forebay/machines")

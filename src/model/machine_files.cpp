@@ -7,7 +7,6 @@
 
 #include <dlfcn.h>
 
-#include "base/nearest.hpp"
 #include "base/text_file.hpp"
 #include "model/machine.hpp"
 
@@ -34,7 +33,9 @@ Error unknown_machine(const std::string& name, std::span<const std::filesystem::
   if (known.empty()) {
     cause += ", and none at all in the folders of machines: name a file";
   } else {
-    cause += "; the nearest one is \"" + nearest_word(name, known) + "\"";
+    cause += "; there are";
+    for (const std::string& one : known)
+      cause += (&one == &known.front() ? " " : ", ") + one;
   }
   return Error({.kind = ErrorClass::kNotFound,
                 .operation = "read machine",

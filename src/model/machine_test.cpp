@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine files: what is read, what is refused and what a user reads then, the round trip through
+// text, and the page of the format held against the code.
+#include "model/machine.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <regex>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+namespace forebay::model {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::string_view kSmall = R"(format = 1
+name = "small"
+
+[[servers]]
+latency_us = 100
+concurrency = 2
+bandwidth_mb_per_s = 50
+)";
+
+std::string page() {
+  std::ifstream file(FOREBAY_SOURCE_DIR "/docs/formats/machine.md");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Machine parsed(std::string_view text) {
+  Result<Machine> machine = parse_machine(text, "test.toml");
+  if (machine) return *machine;
+  ADD_FAILURE() << machine.error().message() << " in\n" << text;
+  return {};
+}
+
+TEST(MachineFile, that_says_little_has_the_defaults) {
+  const Machine machine = parsed(kSmall);
+  EXPECT_EQ(machine.name, "small");
+  EXPECT_EQ(machine.client, Clients{});
+  EXPECT_EQ(machine.layout, DefaultLayout{});
+  EXPECT_EQ(machine.metadata, MetadataServers{});
+  EXPECT_EQ(machine.locks, Locks{});
+  ASSERT_EQ(machine.servers.size(), 1U);
+  EXPECT_EQ(machine.servers[0], (ServerGroup{.latency_us = 100,
+                                             .concurrency = 2,
+                                             .bandwidth_mb_per_s = 50,
+                                             .write_latency_us = 100,
+                                             .write_bandwidth_mb_per_s = 50}));
+}
+
+TEST(MachineFile, of_the_page_is_read_as_it_says) {
+  const std::string text = page();
+  const std::size_t begin = text.find("```toml\n") + 8;
+  const Machine machine = parsed(text.substr(begin, text.find("```", begin) - begin));
+  EXPECT_EQ(machine.name, "lustre-small");
+  EXPECT_EQ(machine.client.count, 4U);
+  EXPECT_EQ(machine.server_count(), 4U);
+  EXPECT_EQ(machine.layout.stripe_count, 4U);
+  EXPECT_EQ(machine.metadata.create_us, 500);
+  EXPECT_EQ(machine.locks, (Locks{.unit = LockUnit::kStripe, .change_us = 1000}));
+  EXPECT_THAT(machine.source_of("servers.0.latency_us").value_or(""), HasSubstr("7200 rpm"));
+}
+
+TEST(MachineFile, may_have_unequal_servers) {
+  const Machine machine = parsed(std::string(kSmall) + R"(
+[[servers]]
+count = 3
+latency_us = 0.5
+concurrency = 1
+bandwidth_mb_per_s = 0
+write_latency_us = 7
+)");
+  EXPECT_EQ(machine.server_count(), 4U);
+  EXPECT_EQ(machine.server(0).latency_us, 100);
+  EXPECT_EQ(machine.server(3).latency_us, 0.5);
+  EXPECT_EQ(machine.server(3).write_latency_us, 7);
+}
+
+TEST(Sources, are_those_of_the_key_the_group_or_the_table) {
+  const Machine machine = parsed(std::string(kSmall) + R"(
+[sources]
+client = "the whole table"
+"servers.latency_us" = "of all groups"
+servers.0 = "of the group"
+layout.stripe_bytes = "one number"
+)");
+  EXPECT_EQ(machine.source_of("client.count"), "the whole table");
+  EXPECT_EQ(machine.source_of("servers.0.latency_us"), "of all groups");
+  EXPECT_EQ(machine.source_of("servers.0.concurrency"), "of the group");
+  EXPECT_EQ(machine.source_of("layout.stripe_bytes"), "one number");
+  EXPECT_EQ(machine.source_of("layout.stripe_count"), std::nullopt);
+}
+
+struct Refusal {
+  std::string_view text;   ///< appended to kSmall, which has 7 lines and ends in [[servers]]
+  std::string_view cause;  ///< what the error must say
+};
+
+class Refused : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(Refused, with_the_line_and_what_to_do) {
+  const auto machine = parse_machine(std::string(kSmall) + std::string(GetParam().text), "m.toml");
+  ASSERT_FALSE(machine.has_value());
+  EXPECT_EQ(machine.error().kind(), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(machine.error().path(), "m.toml");
+  EXPECT_THAT(machine.error().cause(), HasSubstr(std::string(GetParam().cause)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lines,
+    Refused,
+    ::testing::Values(
+        Refusal{"latency_us = 1", "line 8: "},
+        Refusal{"latencyus = 1",
+                "line 8: there is no key \"servers.latencyus\"; the nearest one "
+                "is \"servers.latency_us\""},
+        Refusal{"[clients]", "line 8: there is no key \"clients\"; the nearest one is \"client\""},
+        Refusal{"[client]\n\ncount = 0",
+                "line 10: client.count is 0: write a whole number between "
+                "1 and 65536"},
+        Refusal{"[client]\ncount = 65537", "line 9: client.count is 65537"},
+        Refusal{"[client]\ncount = -1", "line 9: client.count is -1"},
+        Refusal{"[client]\ncount = 1.5", "line 9: client.count is no whole number"},
+        Refusal{"[client]\npage_cache = 1", "line 9: client.page_cache is neither true nor false"},
+        Refusal{"[client]\nread_ahead_bytes = \"2 GiB\"", "between 0 and 1 GiB"},
+        Refusal{"[client]\nread_ahead_bytes = \"many\"", "client.read_ahead_bytes is no size"},
+        Refusal{"[client]\nread_ahead_bytes = -5", "client.read_ahead_bytes is no size"},
+        Refusal{"[client]\nrequest_bytes_max = 4095",
+                "line 9: client.request_bytes_max is 4095: write a size between 4 KiB and 1 MiB"},
+        Refusal{"[client]\nrequest_bytes_max = \"2 MiB\"", "between 4 KiB and 1 MiB"},
+        Refusal{"[client]\nlink_latency_us = 1e8",
+                "client.link_latency_us is 1e+08: write a number between 0 and 10000000"},
+        Refusal{"[client]\nlink_latency_us = nan", "client.link_latency_us is nan"},
+        Refusal{"[client]\nlink_bandwidth_mb_per_s = 1e-9", "0 for no limit, or a number"},
+        Refusal{"[client]\nlink_bandwidth_mb_per_s = inf", "is inf: write 0 for no limit"},
+        Refusal{"[client]\nlink_bandwidth_mb_per_s = \"1 GB/s\"", "is no number"},
+        Refusal{"[layout]\nstripe_bytes = \"3 MiB\"",
+                "line 9: layout.stripe_bytes is 3 MiB, which is no power of two: write \"2 MiB\" "
+                "or \"4 MiB\""},
+        Refusal{"[layout]\nstripe_count = 2",
+                "line 9: layout.stripe_count is 2, and there are 1 servers: write 0"},
+        Refusal{"[layout]\nfirst_server = 1", "line 9: layout.first_server is 1, and there are 1"},
+        Refusal{"[layout]\nfirst_server = \"last\"", "write \"rotate\", or the number of a server"},
+        Refusal{"[layout]\nfirst_server = 0.5", "layout.first_server is no word and no number"},
+        Refusal{"[[servers]]\ncount = 1", "line 8: servers.latency_us is missing"},
+        Refusal{"[[servers]]\nlatency_us = 1\nconcurrency = 0\nbandwidth_mb_per_s = 1",
+                "line 10: servers.concurrency is 0"},
+        Refusal{"[[servers]]\nlatency_us = 1\nconcurrency = 1\nbandwidth_mb_per_s = 1\n"
+                "count = 65536",
+                "these are 65537 servers with those before: at most 65536"},
+        Refusal{"[metadata]\nspread = \"name\"", "line 9: metadata.spread is unknown: write"},
+        Refusal{"[metadata]\nstat_us = true", "line 9: metadata.stat_us is no number"},
+        Refusal{"[locks]\nunit = \"block\"", "line 9: locks.unit is \"block\": write \"none\""},
+        Refusal{"[locks]\nunit = \"3 MiB\"", "locks.unit is 3 MiB, which is no power of two"},
+        Refusal{"[locks]\nunit = 512", "locks.unit is 512: write a size between"},
+        Refusal{"[locks]\nunit = true", "locks.unit is no size"},
+        Refusal{"[[locks]]\nunit = \"none\"", "line 8: locks is no table: write [locks]"},
+        Refusal{"[sources]\n\"server\" = \"x\"", "the nearest key is \"servers\""},
+        Refusal{"[sources]\nclient.count = 5", "the source of client.count is no text"},
+        Refusal{"[client", "line 8: "}));
+
+TEST(MachineText, that_is_no_machine_says_what_is_missing) {
+  const auto cause = [](std::string_view text) {
+    const auto machine = parse_machine(text, "m.toml");
+    return machine ? std::string("accepted") : machine.error().cause();
+  };
+  EXPECT_THAT(cause(""), HasSubstr("line 1: format is missing"));
+  EXPECT_THAT(cause("format = 2"), HasSubstr("line 1: this is no format that is known here"));
+  EXPECT_THAT(cause("format = 1"), HasSubstr("name is missing"));
+  EXPECT_THAT(cause("format = 1\nname = \"A B\""), HasSubstr("line 2: name must be lower case"));
+  EXPECT_THAT(cause("format = 1\nname = \"a\"\nabout = 1"), HasSubstr("line 3: about is no text"));
+  EXPECT_THAT(cause("format = 1\nname = \"a\""), HasSubstr("add [[servers]]"));
+  EXPECT_THAT(cause("format = 1\nname = \"a\"\nservers = []"), HasSubstr("add [[servers]]"));
+  EXPECT_THAT(cause("format = 1\nname = \"a\"\nservers = [1]"), HasSubstr("write [[servers]]"));
+  EXPECT_THAT(cause("format = 1\nname = \"a\"\n[servers]\ncount = 1"), HasSubstr("[[servers]]"));
+}
+
+/// Machines of all shapes, with numbers that text could lose.
+class RandomMachines {
+ public:
+  Machine next() {
+    Machine machine;
+    machine.name = "m-" + std::to_string(below(1000));
+    machine.about = below(2) == 0 ? "" : "a \"quoted\" back\\slash,\ta tab\nand \x7f";
+    machine.client = {count(),   below(2) == 0, below(1_GiB), 4_KiB + below(1_MiB - 4_KiB + 1),
+                      latency(), bandwidth()};
+    for (std::uint64_t i = below(3) + 1; i > 0; --i) {
+      machine.servers.push_back({1 + static_cast<std::uint32_t>(below(20'000)), latency(), count(),
+                                 bandwidth(), below(2) == 0, latency(), bandwidth()});
+    }
+    const std::uint32_t servers = machine.server_count();
+    machine.layout = {4_KiB << below(19), static_cast<std::uint32_t>(below(servers + 1)), {}};
+    if (below(2) == 0) {
+      machine.layout.first_server = static_cast<std::uint32_t>(below(servers));
+    }
+    machine.metadata = {
+        count(),   count(),   below(2) == 0 ? NameSpread::kFolder : NameSpread::kFile,
+        latency(), latency(), latency(),
+        latency()};
+    const auto unit = static_cast<LockUnit>(below(4));
+    machine.locks = {unit, unit == LockUnit::kBytes ? 4_KiB << below(19) : 0, latency()};
+    if (below(2) == 0) machine.sources["servers.0.latency_us"] = "a 'source' of \\ \"numbers\"";
+    if (below(2) == 0) machine.sources["client"] = "ångström µs";
+    return machine;
+  }
+
+ private:
+  std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
+  std::uint32_t count() { return static_cast<std::uint32_t>(1 + below(65'536)); }
+  double latency() { return below(3) == 0 ? 0 : std::uniform_real_distribution(0.0, 1e7)(random_); }
+  double bandwidth() {
+    return below(3) == 0 ? 0 : std::uniform_real_distribution(0.001, 1e9)(random_);
+  }
+
+  std::mt19937_64 random_{5};
+};
+
+TEST(MachineText, of_random_machines_is_read_back_as_equal_machines) {
+  RandomMachines machines;
+  for (int i = 0; i < 500; ++i) {
+    const Machine machine = machines.next();
+    const std::string text = to_toml(machine);
+    const Machine again = parsed(text);
+    ASSERT_EQ(again, machine) << text;
+    ASSERT_EQ(to_toml(again), text);
+  }
+}
+
+TEST(Page, names_every_key_with_its_default) {
+  const std::string text = page();
+  std::map<std::string, std::string> rows;
+  std::string table;
+  std::istringstream lines(text);
+  const std::regex heading(R"(^`\[+([a-z]+)\]+` .*)");
+  const std::regex row(R"(^\| `([a-z_]+)` \|[^|]*\| ([^|]*) \|.*)");
+  std::smatch found;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_match(line, found, heading)) table = found[1].str() + ".";
+    if (std::regex_match(line, found, row)) rows[table + found[1].str()] = found[2];
+  }
+  EXPECT_EQ(rows.erase("format") + rows.erase("name") + rows.erase("about"), 3U);
+  const std::vector<std::string> required = {"servers.latency_us", "servers.concurrency",
+                                             "servers.bandwidth_mb_per_s"};
+  for (const MachineValue& value : describe(parsed(kSmall))) {
+    const std::string key = std::regex_replace(value.key, std::regex(R"(\.0\.)"), ".");
+    ASSERT_TRUE(rows.contains(key)) << key << " is not on the page";
+    std::string given = std::regex_replace(rows[key], std::regex("`"), "");
+    rows.erase(key);
+    if (std::ranges::find(required, key) != required.end()) {
+      EXPECT_EQ(given, "–") << key;
+    } else if (key.starts_with("servers.write_")) {
+      EXPECT_EQ("servers.write_" + given, key);
+    } else {
+      if (key.ends_with("_bytes") || key.ends_with("_max")) given = '"' + given + '"';
+      EXPECT_EQ(given, value.value) << key;
+    }
+  }
+  for (const auto& [key, given] : rows)
+    ADD_FAILURE() << key << " is on the page and not known";
+}
+
+/// A folder that is gone when the test is over.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = ::testing::TempDir() + "forebay-machines-XXXXXX";
+    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
+    path_ = pattern;
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  void write(const std::string& name, std::string_view text) const {
+    std::ofstream(path_ / name) << text;
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST(Loading, finds_names_in_the_first_folder_that_has_them) {
+  const TemporaryFolder first;
+  const TemporaryFolder second;
+  second.write("small.toml", kSmall);
+  second.write("other.toml", "nonsense");
+  const std::vector folders{first.path(), second.path()};
+  EXPECT_EQ(load_machine("small", folders).value_or(Machine{}).name, "small");
+  first.write("small.toml", "format = 1\nname = \"mine\"\n" + std::string(kSmall.substr(26)));
+  EXPECT_EQ(load_machine("small", folders).value_or(Machine{}).name, "mine");
+  EXPECT_THAT(machine_names(folders), ElementsAre("other", "small"));
+}
+
+TEST(Loading, takes_paths_as_they_are) {
+  const TemporaryFolder folder;
+  folder.write("small.toml", kSmall);
+  const std::string path = folder.path() / "small.toml";
+  EXPECT_EQ(load_machine(path, {}).value_or(Machine{}).name, "small");
+  const auto missing = load_machine(folder.path() / "none", {});
+  ASSERT_FALSE(missing.has_value());
+  EXPECT_EQ(missing.error().kind(), ErrorClass::kNotFound);
+}
+
+TEST(Loading, tells_which_names_there_are) {
+  const TemporaryFolder folder;
+  folder.write("lustre-small.toml", kSmall);
+  folder.write("nfs.toml", kSmall);
+  const std::vector folders{folder.path()};
+  const auto unknown = load_machine("lustre", folders);
+  ASSERT_FALSE(unknown.has_value());
+  EXPECT_EQ(unknown.error().kind(), ErrorClass::kNotFound);
+  EXPECT_THAT(unknown.error().cause(), HasSubstr("there are lustre-small, nfs"));
+  EXPECT_THAT(load_machine("x", {}).error().cause(), HasSubstr("name a file"));
+}
+
+TEST(Loading, refuses_what_never_ends) {
+  const auto endless = load_machine("/dev/zero", {});
+  ASSERT_FALSE(endless.has_value());
+  EXPECT_THAT(endless.error().cause(), HasSubstr("longer than 1 MiB"));
+}
+
+TEST(Folders, are_those_of_the_variable_and_the_one_beside_the_library) {
+  const auto folders = machine_folders({{"FOREBAY_MACHINES", "/a::/b/c"}});
+  ASSERT_EQ(folders.size(), 3U);
+  EXPECT_EQ(folders[0], "/a");
+  EXPECT_EQ(folders[1], "/b/c");
+  EXPECT_EQ(machine_folders({}), (std::vector{folders[2]}));
+}
+
+}  // namespace
+}  // namespace forebay::model

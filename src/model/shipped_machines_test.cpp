@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine files that Forebay ships: each is found by name, says what it should, and has a
+// source for every number.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/machine.hpp"
+#include "model/queueing.hpp"
+
+namespace forebay::model {
+namespace {
+
+using ::testing::IsSupersetOf;
+
+Machine shipped(const std::string& name) {
+  Result<Machine> machine = load_machine(name, machine_folders({}));
+  if (machine) return *machine;
+  ADD_FAILURE() << machine.error().message();
+  return {};
+}
+
+TEST(ShippedMachines, are_found_beside_the_library) {
+  EXPECT_THAT(machine_names(machine_folders({})),
+              IsSupersetOf({"gpfs-small", "local", "lustre-small", "nfs", "pvfs-small"}));
+}
+
+TEST(ShippedMachines, are_those_of_the_source_tree_and_no_others) {
+  const std::vector<std::filesystem::path> sources{FOREBAY_SOURCE_DIR "/machines"};
+  EXPECT_EQ(machine_names(machine_folders({})), machine_names(sources));
+}
+
+TEST(ShippedMachines, have_a_source_for_every_number) {
+  for (const std::string& name : machine_names(machine_folders({}))) {
+    const Machine machine = shipped(name);
+    EXPECT_EQ(machine.name, name) << "a machine has the name of its file";
+    EXPECT_FALSE(machine.about.empty()) << name;
+    for (const MachineValue& value : describe(machine))
+      EXPECT_TRUE(value.source.has_value()) << value.key << " of " << name << " has no source";
+  }
+}
+
+TEST(ShippedMachines, survive_being_written) {
+  for (const std::string& name : machine_names(machine_folders({}))) {
+    const Machine machine = shipped(name);
+    const auto again = parse_machine(to_toml(machine), name);
+    ASSERT_TRUE(again.has_value()) << again.error().message();
+    EXPECT_EQ(*again, machine);
+  }
+}
+
+TEST(ShippedMachines, without_delays_cost_nothing) {
+  const Machine machine = shipped("local");
+  EXPECT_EQ(answer_time_us(machine.server(0), {.in_flight = 64}), 0);
+  EXPECT_EQ(machine.metadata, MetadataServers{});
+}
+
+TEST(ShippedMachines, of_nfs_has_one_server_with_200_mb_per_s) {
+  const Machine machine = shipped("nfs");
+  EXPECT_EQ(machine.server_count(), 1U);
+  EXPECT_EQ(machine.server(0).latency_us, 5000);
+  EXPECT_EQ(machine.server(0).concurrency, 16U);
+  EXPECT_EQ(storage_limit_mb_per_s(machine, RequestKind::kRead), 200);
+  EXPECT_TRUE(machine.client.page_cache);
+}
+
+TEST(ShippedMachines, of_lustre_has_four_servers_with_500_mb_per_s) {
+  const Machine machine = shipped("lustre-small");
+  EXPECT_EQ(machine.server_count(), 4U);
+  EXPECT_EQ(machine.layout.stripe_bytes, 1_MiB);
+  EXPECT_EQ(storage_limit_mb_per_s(machine, RequestKind::kRead), 500);
+  EXPECT_EQ(machine.metadata.servers, 1U);
+  EXPECT_EQ(machine.metadata.create_us, 500);
+  EXPECT_EQ(machine.locks.unit, LockUnit::kStripe);
+}
+
+TEST(ShippedMachines, of_gpfs_has_tokens_of_blocks_and_metadata_everywhere) {
+  const Machine machine = shipped("gpfs-small");
+  EXPECT_EQ(machine.server_count(), 8U);
+  EXPECT_EQ(machine.metadata.servers, 8U);
+  EXPECT_EQ(machine.locks.unit, LockUnit::kBytes);
+  EXPECT_EQ(machine.locks.unit_bytes, 4_MiB);
+}
+
+TEST(ShippedMachines, of_pvfs_has_neither_locks_nor_caches) {
+  const Machine machine = shipped("pvfs-small");
+  EXPECT_EQ(machine.locks.unit, LockUnit::kNone);
+  EXPECT_FALSE(machine.client.page_cache);
+}
+
+}  // namespace
+}  // namespace forebay::model
