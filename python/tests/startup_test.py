@@ -18,6 +18,8 @@ COMMANDS = [
     ["doctor", "--help"],
     ["bench", "--help"],
     ["demo", "--help"],
+    ["machine", "--help"],
+    ["machine", "show", "--help"],
     ["tipsy", "--help"],
     ["tipsy", "info", "--help"],
     ["tipsy", "check", "--help"],
@@ -41,7 +43,8 @@ def test_help_imports_nothing_slow(words, environment):
 
 
 def test_top_help_does_not_import_the_commands(environment):
-    names = ["forebay.cli.doctor", "forebay.cli.tipsy", "forebay.cli.bench", "forebay.cli.demo"]
+    commands = ("doctor", "machine", "tipsy", "bench", "demo")
+    names = [f"forebay.cli.{command}" for command in commands]
     command = [sys.executable, "-c", PROGRAM, json.dumps(["--help"]), json.dumps(names)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert json.loads(done.stdout.splitlines()[-1])["loaded"] == []

@@ -204,12 +204,11 @@ std::uint32_t Machine::server_count() const noexcept {
 }
 
 const ServerGroup& Machine::server(std::uint32_t index) const noexcept {
-  for (const ServerGroup& group : servers) {
-    if (index < group.count) return group;
-    index -= group.count;
-  }
-  FOREBAY_ASSERT(!"a server of this machine");
-  return servers.back();
+  FOREBAY_ASSERT(index < server_count());
+  auto group = servers.begin();
+  for (; index >= group->count; ++group)
+    index -= group->count;
+  return *group;
 }
 
 std::optional<std::string> Machine::source_of(std::string_view key) const {

@@ -106,8 +106,12 @@ inline constexpr std::uint32_t kServersMax = 65'536;
 /// to write instead.
 Result<Machine> parse_machine(std::string_view text, const std::string& path);
 
-/// A machine by the path of its file, or by the name of one in `folders`, the first that has it. A
-/// word with '/' in it, or that ends in ".toml", is a path.
+/// The file of a machine by its path, which need not exist, or by the name of one in `folders`, the
+/// first that has it. A word with '/' in it, or that ends in ".toml", is a path.
+Result<std::filesystem::path> find_machine(const std::string& name_or_path,
+                                           std::span<const std::filesystem::path> folders);
+
+/// The machine in the file that find_machine() finds.
 Result<Machine> load_machine(const std::string& name_or_path,
                              std::span<const std::filesystem::path> folders);
 

@@ -5,6 +5,7 @@ Installs the release build into a folder of its own and moves that folder, as a 
 moved, before anything uses it.
 """
 
+import json
 import random
 import subprocess
 from pathlib import Path
@@ -91,6 +92,15 @@ def test_all_public_headers_are_installed_and_nothing_private(prefix):
 def test_no_file_of_the_package_names_the_source_tree(prefix):
     files = (prefix / "lib" / "cmake").rglob("*.cmake")
     assert [path for path in files if str(ROOT) in path.read_text()] == []
+
+
+def test_installed_machines_are_found_beside_the_moved_library(prefix):
+    program = prefix / "libexec" / "forebay" / "forebay-machine"
+    shipped = sorted(path.name for path in (ROOT / "machines").glob("*.toml"))
+    found = json.loads(run(program, "list"))["machines"]
+    assert [Path(one["path"]) for one in found] == [
+        prefix / "share" / "forebay" / "machines" / name for name in shipped
+    ]
 
 
 def test_installed_programs_find_the_moved_library(prefix):

@@ -18,6 +18,7 @@ from forebay.errors import EXIT_SIGNAL, EXIT_USAGE, ForebayError, Terminated
 # Name: module, and the line that `forebay --help` shows without importing it.
 COMMANDS = {
     "doctor": ("forebay.cli.doctor", "Look at this machine: what Forebay can use, and advice."),
+    "machine": ("forebay.cli.machine", "Descriptions of parallel storage: list, show, check."),
     "tipsy": ("forebay.cli.tipsy", "Make, check and analyse Tipsy snapshots."),
     "bench": ("forebay.cli.bench", "Run benchmarks: a table and a picture against the goals."),
     "demo": ("forebay.cli.demo", "Analyse a 1 GiB snapshot with and without Forebay."),

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machine files as tables: all that there are, or one with the source of each number.
+
+What is said once in a file is said once here, and what nothing limits is called that, not 0.
+"""
+
+from forebay.report import units
+from forebay.report.terminal import facts, table
+
+KEYS_NAMED = 8
+MEGABYTE = 1e6
+
+
+def print_machines(console, document: dict) -> None:
+    columns = ("name", "clients", "servers", "reads at most", "a request", "locks", "")
+    result = table("Machines", *columns, right=(1, 2, 3, 4))
+    for machine in document["machines"]:
+        result.add_row(machine["name"], *_summary_cells(machine))
+    console.print(result)
+    for folder in document["folders"]:
+        console.print(f"from {folder}", style="dim", markup=False)
+
+
+def _summary_cells(machine: dict) -> tuple[str, ...]:
+    if "error" in machine:
+        return ("", "", "", "", "", f"[red]{_plain(machine['error'])}[/]")
+    summary = machine["summary"]
+    return (
+        units.count(summary["clients"]),
+        units.count(summary["servers"]),
+        _rate(summary["read_mb_per_s"]),
+        _duration_us(summary["latency_us"]),
+        summary["lock_unit"],
+        _plain(machine["about"]),
+    )
+
+
+def print_machine(console, document: dict) -> None:
+    console.print(facts(document["name"], _facts_of(document)))
+    for name, values in _tables_of(document["values"]).items():
+        result = table(_heading(name), "key", "value", "source", right=(1,))
+        for one, before in zip(values, [None, *values], strict=False):
+            result.add_row(one["key"].rpartition(".")[2], _value(one), _source(one, before))
+        console.print(result)
+
+
+def _facts_of(document: dict) -> list[tuple[str, str]]:
+    summary = document["summary"]
+    return [
+        ("about", _plain(document["about"]) or "[dim]nothing is said[/]"),
+        ("file", _plain(document["path"])),
+        ("clients", f"{units.count(summary['clients'])}, {_cache(summary['page_cache'])}"),
+        (
+            "servers",
+            f"{units.count(summary['servers'])} for data, "
+            f"{units.count(summary['metadata_servers'])} for names",
+        ),
+        (
+            "at most",
+            f"{_rate(summary['read_mb_per_s'])} read, {_rate(summary['write_mb_per_s'])} written",
+        ),
+    ]
+
+
+def _cache(is_there: bool) -> str:
+    return "with page caches" if is_there else "without page caches"
+
+
+def _tables_of(values: list[dict]) -> dict[str, list[dict]]:
+    """The values by table; of servers, by group."""
+    tables: dict[str, list[dict]] = {}
+    for one in values:
+        tables.setdefault(one["key"].rpartition(".")[0], []).append(one)
+    return tables
+
+
+def _source(one: dict, before: dict | None) -> str:
+    """What is said of several numbers in a row is said once."""
+    if not one["source"]:
+        return "[yellow]none[/]"
+    if before is not None and before["source"] == one["source"]:
+        return '[dim]"[/]'
+    return _plain(one["source"])
+
+
+def _heading(name: str) -> str:
+    table_name, _, group = name.partition(".")
+    return f"{table_name}, group {group}" if group else table_name
+
+
+def _value(one: dict) -> str:
+    """As in the file, in a form that people read."""
+    value = one["value"]
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value == 0 and one["key"].endswith("_mb_per_s"):
+        return "no limit"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def print_check(console, document: dict) -> None:
+    summary = document["summary"]
+    console.print(
+        f"[green]✓[/] {_plain(document['path'])} is a machine: {_plain(document['name'])}, "
+        f"{_servers(summary['servers'])}, {_rate(summary['read_mb_per_s'])}",
+        soft_wrap=True,
+    )
+    if missing := document["without_source"]:
+        named = ", ".join(missing[:KEYS_NAMED]) + (", …" if len(missing) > KEYS_NAMED else "")
+        console.print(
+            f"[cyan]•[/] {len(missing)} of {len(document['values'])} numbers have no source in "
+            f"\\[sources]: {named}",
+            soft_wrap=True,
+        )
+
+
+def _servers(number: int) -> str:
+    return "1 server" if number == 1 else f"{units.count(number)} servers"
+
+
+def _rate(mb_per_s: float | None) -> str:
+    return "no limit" if mb_per_s is None else units.rate(mb_per_s * MEGABYTE)
+
+
+def _duration_us(us: float) -> str:
+    return "no time" if us == 0 else units.duration(us / 1e6)
+
+
+def _plain(text: str) -> str:
+    """Text of a file, in which brackets are brackets."""
+    from rich.markup import escape
+
+    return escape(text)

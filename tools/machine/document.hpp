@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine files as JSON documents: all that there are, or one with the source of each number. What
+// `forebay machine` shows is made here, so that there is one parser of machine files.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "model/machine.hpp"
+
+namespace forebay::machine_tool {
+
+using Folders = std::span<const std::filesystem::path>;
+
+/// {"folders": [...], "machines": [...]}: each machine with name, path, about and summary, or with
+/// its error if its file cannot be read.
+nlohmann::json list_machines(Folders folders);
+
+/// One machine: name, path, about, summary, values [{"key", "value", "source"}], without_source
+/// [keys], and its file written anew, complete with all defaults.
+Result<nlohmann::json> show_machine(const std::string& name_or_path, Folders folders);
+
+}  // namespace forebay::machine_tool

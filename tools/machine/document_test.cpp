@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Documents about machine files: of those that are shipped, and of those that cannot be read.
+#include "tools/machine/document.hpp"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+namespace forebay::machine_tool {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(List, has_every_shipped_machine_with_its_numbers) {
+  const auto folders = model::machine_folders({});
+  const nlohmann::json document = list_machines(folders);
+  ASSERT_EQ(document["machines"].size(), model::machine_names(folders).size());
+  for (const nlohmann::json& machine : document["machines"]) {
+    EXPECT_FALSE(machine.contains("error")) << machine.dump();
+    if (machine["name"] != "lustre-small") continue;
+    EXPECT_EQ(machine["summary"]["servers"], 4);
+    EXPECT_EQ(machine["summary"]["read_mb_per_s"], 500);
+    EXPECT_EQ(machine["summary"]["lock_unit"], "stripe");
+  }
+}
+
+TEST(List, says_what_is_wrong_with_a_file) {
+  std::string folder = ::testing::TempDir() + "forebay-list-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  std::ofstream(folder + "/broken.toml") << "format = 1";
+  const std::vector<std::filesystem::path> folders{folder};
+  const nlohmann::json document = list_machines(folders);
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(document["machines"].size(), 1U);
+  EXPECT_THAT(document["machines"][0]["error"], HasSubstr("broken.toml: line 1: name is missing"));
+}
+
+TEST(Show, has_values_with_sources_and_the_file_anew) {
+  const auto document = show_machine("local", model::machine_folders({}));
+  ASSERT_TRUE(document.has_value()) << document.error().message();
+  EXPECT_EQ((*document)["summary"]["read_mb_per_s"], nullptr) << "nothing limits it";
+  EXPECT_TRUE((*document)["without_source"].empty());
+  EXPECT_EQ((*document)["values"][0]["key"], "client.count");
+  EXPECT_EQ((*document)["values"][0]["value"], 1);
+  EXPECT_TRUE((*document)["values"][0]["source"].is_string());
+  EXPECT_TRUE(model::parse_machine((*document)["toml"].get<std::string>(), "again").has_value());
+}
+
+TEST(Show, fails_for_a_name_that_nobody_has) {
+  const auto document = show_machine("lustre", model::machine_folders({}));
+  ASSERT_FALSE(document.has_value());
+  EXPECT_THAT(document.error().message(), HasSubstr("there are gpfs-small, local, lustre-small"));
+}
+
+}  // namespace
+}  // namespace forebay::machine_tool
