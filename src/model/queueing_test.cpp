@@ -85,6 +85,24 @@ INSTANTIATE_TEST_SUITE_P(Servers,
                                             ::testing::Values(RequestKind::kRead,
                                                               RequestKind::kWrite)));
 
+TEST(AnswerTime, is_that_of_a_share_of_the_clients_if_they_keep_to_their_servers) {
+  Machine machine = plain_machine();
+  machine.servers = {server_of(8, 3, true)};
+  machine.client.count = 40;
+  StorageModel model(machine);
+  const Layout layout{.stripe_bytes = 64_KiB, .stripe_count = 8};
+  ClosedLoop loop(model, [&](ClientId client) {
+    return Request{.client = client, .range = {client * 64_KiB, 64_KiB}, .layout = layout};
+  });
+  const auto answers = loop.run(40, 40 * 60);
+  double sum_us = 0;
+  for (std::size_t i = 40 * 30; i < 40 * 60; ++i)
+    sum_us += us_of(answers[i].finished - answers[i].submitted);
+  const double formula_us =
+      answer_time_us(machine.server(0), {.request_bytes = 64_KiB, .in_flight = 5});
+  EXPECT_NEAR(sum_us / (40 * 30) / formula_us, 1, kAgreement);
+}
+
 TEST(AnswerTime, of_the_page_is_what_the_formula_gives) {
   const ServerGroup server = server_of(1, 4, true);
   const double transfer_us = static_cast<double>(1_MiB) / 125;  // 8388.6: the path decides

@@ -73,6 +73,13 @@ TEST(ShippedMachines, of_lustre_has_four_servers_with_500_mb_per_s) {
   EXPECT_EQ(machine.locks.unit, LockUnit::kStripe);
 }
 
+TEST(ShippedMachines, of_lustre_is_used_up_by_16_requests_in_flight) {
+  const Machine machine = shipped("lustre-small");
+  const TransferPlan plan{.bytes = 1_GiB, .depth = 16, .layout = layout_of_new_file(machine, 0)};
+  const double limit_us = static_cast<double>(plan.bytes) / 500;
+  EXPECT_LT(transfer_time_us(machine, plan) / limit_us, 1.002);
+}
+
 TEST(ShippedMachines, of_gpfs_has_tokens_of_blocks_and_metadata_everywhere) {
   const Machine machine = shipped("gpfs-small");
   EXPECT_EQ(machine.server_count(), 8U);

@@ -83,7 +83,7 @@ class StorageModel::Impl {
   LockTable& locks() { return locks_; }
   std::uint64_t under_way() const { return under_way_; }
   ServerCounters counters(ServerName server) const {
-    return stations_[station_of(server)].counters_at(now_);
+    return stations_[station_of(server)].counters_at(advanced_);
   }
   const ClientCounters& counters(ClientId client) const { return clients_.at(client); }
 
@@ -127,7 +127,8 @@ class StorageModel::Impl {
   std::uint32_t conditions_noted_ = 0;
   std::vector<ClientCounters> clients_;
   std::uint64_t under_way_ = 0;
-  Time now_ = Time::min();
+  Time now_ = Time::min();       ///< of the last event
+  Time advanced_ = Time::min();  ///< how far advance() came, at least now_
   Sink* sink_ = nullptr;
 };
 
@@ -217,7 +218,7 @@ void StorageModel::Impl::advance(Time until, Sink& sink) {
     happen(event);
     note_lost();
   }
-  now_ = std::max(now_, until);
+  advanced_ = std::max(advanced_, until);
   sink_ = nullptr;
 }
 
@@ -456,7 +457,7 @@ void StorageModel::Impl::note_lost() {
 
 void StorageModel::Impl::reset_counters() {
   for (Station& station : stations_)
-    station.reset_counters(now_);
+    station.reset_counters(advanced_);
   for (ClientCounters& client : clients_)
     client = {.under_way = client.under_way, .under_way_most = client.under_way};
 }

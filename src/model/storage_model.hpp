@@ -127,15 +127,16 @@ class StorageModel {
   StorageModel(StorageModel&&) noexcept;
   StorageModel& operator=(StorageModel&&) noexcept;
 
-  /// A request arrives at `now`. A time before the last advance() counts as that of the last
-  /// advance(). Nothing is told to anybody before the next advance().
+  /// A request arrives at `now`. That may be before the end of the last advance(), as long as
+  /// nothing has happened since: a time before the last event counts as that of the event. Nothing
+  /// is told to anybody before the next advance().
   RequestId submit(Time now, const Request& request);
 
   /// When something happens next, at the earliest; none if everything waits for a server that is
   /// stopped, or nothing is under way.
   std::optional<Time> next_event() const;
 
-  /// Everything up to and including `until` happens. A time before the last advance() does nothing.
+  /// Everything up to and including `until` happens.
   void advance(Time until, Sink& sink);
 
   /// Nobody waits for this request any more: the sink is not told of its end, and if a server has

@@ -198,15 +198,26 @@ TEST(Driving, late_calls_change_no_time) {
   EXPECT_EQ(model.next_event(), std::nullopt);
 }
 
-TEST(Driving, a_time_that_is_past_counts_as_now) {
+TEST(Driving, a_request_may_come_late_if_nothing_has_happened_since) {
   StorageModel model(slow_path_machine());
   Recorder recorder;
   model.advance(us(500), recorder);
   model.submit(us(100), read_of({0, 4_KiB}, 1));
+  model.advance(kEnd, recorder);
+  EXPECT_EQ(recorder.answered(1), us(1100) + kTransfer);
+}
+
+TEST(Driving, a_time_before_the_last_event_counts_as_that_of_the_event) {
+  StorageModel model(slow_path_machine());
+  Recorder recorder;
+  model.submit(us(400), read_of({0, 4_KiB}, 1));
+  model.advance(us(500), recorder);
+  model.submit(us(100), read_of({0, 4_KiB}, 2));
   model.advance(us(100), recorder);
   EXPECT_TRUE(recorder.finished.empty());
   model.advance(kEnd, recorder);
-  EXPECT_EQ(recorder.answered(1), us(1500) + kTransfer);
+  EXPECT_EQ(recorder.answered(1), us(1400) + kTransfer);
+  EXPECT_EQ(recorder.answered(2), us(1400) + 2 * kTransfer);
 }
 
 TEST(Driving, counters_tell_what_is_under_way) {
