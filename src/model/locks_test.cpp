@@ -57,7 +57,7 @@ TEST(OwnUnits, aligned_writers_change_no_lock) {
   ClosedLoop loop(model, [](ClientId client) { return write_of(client, {client * 1_MiB, 1_MiB}); });
   const auto answers = loop.run(4, 400);
   EXPECT_TRUE(loop.lost.empty());
-  EXPECT_EQ(answers.back().finished, us(100 * 1000));
+  EXPECT_EQ(answers.back().finished, us(100'000));
   EXPECT_EQ(model.counters(ClientId{2}).lock_changes, 0U);
 }
 

@@ -260,7 +260,7 @@ TEST(Page, names_every_key_with_its_default) {
     } else if (key.starts_with("servers.write_")) {
       EXPECT_EQ("servers.write_" + given, key);
     } else {
-      if (key.ends_with("_bytes") || key.ends_with("_max")) given = '"' + given + '"';
+      if (key.ends_with("_bytes") || key.ends_with("_max")) given.insert(0, 1, '"').push_back('"');
       EXPECT_EQ(given, value.value) << key;
     }
   }

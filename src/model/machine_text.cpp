@@ -74,6 +74,10 @@ std::vector<ListedTable> list_tables(const Machine& machine) {
   return tables;
 }
 
+void append_line(std::string& text, std::string_view key, std::string_view value) {
+  text.append(key).append(" = ").append(value).append("\n");
+}
+
 std::string escaped_control(unsigned char letter) {
   constexpr std::string_view kHex = "0123456789abcdef";
   return std::string("\\u00") + kHex[letter >> 4U] + kHex[letter & 0xfU];
@@ -134,11 +138,11 @@ std::string to_toml(const Machine& machine) {
   for (const ListedTable& table : list_tables(machine)) {
     text += "\n" + table.heading + "\n";
     for (const auto& [key, value] : table.values)
-      text += key + " = " + value + "\n";
+      append_line(text, key, value);
   }
   if (!machine.sources.empty()) text += "\n[sources]\n";
   for (const auto& [key, sentence] : machine.sources)
-    text += toml_string(key) + " = " + toml_string(sentence) + "\n";
+    append_line(text, toml_string(key), toml_string(sentence));
   return text;
 }
 

@@ -111,7 +111,8 @@ double bytes_of_column(const TransferPlan& plan, std::uint64_t column) {
   const std::uint64_t row = stripe * plan.layout.stripe_count;
   const std::uint64_t in_last_row = plan.bytes % row;
   const std::uint64_t before = std::min(in_last_row, column * stripe);
-  return static_cast<double>(plan.bytes / row * stripe + std::min(in_last_row - before, stripe));
+  const std::uint64_t whole_rows = plan.bytes / row;
+  return static_cast<double>(whole_rows * stripe + std::min(in_last_row - before, stripe));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ double measured_us(const Point& point) {
                    .layout = layout};
   });
   const std::size_t round = std::min(point.clients, point.server.concurrency);
-  const std::size_t before = 4 * (point.clients + point.server.concurrency);
+  const std::size_t before = std::size_t{4} * (point.clients + point.server.concurrency);
   const std::size_t counted = 16 * round;
   const auto answers = loop.run(point.clients, before + counted);
   double sum_us = 0;
@@ -94,13 +94,14 @@ TEST(AnswerTime, is_that_of_a_share_of_the_clients_if_they_keep_to_their_servers
   ClosedLoop loop(model, [&](ClientId client) {
     return Request{.client = client, .range = {client * 64_KiB, 64_KiB}, .layout = layout};
   });
-  const auto answers = loop.run(40, 40 * 60);
+  constexpr std::size_t kWarm = 1200;
+  const auto answers = loop.run(40, 2 * kWarm);
   double sum_us = 0;
-  for (std::size_t i = 40 * 30; i < 40 * 60; ++i)
+  for (std::size_t i = kWarm; i < 2 * kWarm; ++i)
     sum_us += us_of(answers[i].finished - answers[i].submitted);
   const double formula_us =
       answer_time_us(machine.server(0), {.request_bytes = 64_KiB, .in_flight = 5});
-  EXPECT_NEAR(sum_us / (40 * 30) / formula_us, 1, kAgreement);
+  EXPECT_NEAR(sum_us / kWarm / formula_us, 1, kAgreement);
 }
 
 TEST(AnswerTime, of_the_page_is_what_the_formula_gives) {
@@ -196,14 +197,10 @@ TEST(TransferTime, of_even_plans_is_exact) {
   const Layout layout{.stripe_bytes = 1_MiB, .stripe_count = 4};
   for (const std::uint32_t agents : {1U, 2U, 4U}) {
     for (const std::uint32_t depth : {4U, 8U, 16U}) {
-      for (const std::uint64_t request : {1_MiB, 4_MiB}) {
-        const TransferPlan plan{.bytes = 256_MiB,
-                                .agents = agents,
-                                .depth = depth,
-                                .request_bytes = request,
-                                .layout = layout};
-        EXPECT_NEAR(agreement(machine, plan), 1, kAgreement) << agents << " " << depth;
-      }
+      TransferPlan plan{.bytes = 256_MiB, .agents = agents, .depth = depth, .layout = layout};
+      EXPECT_NEAR(agreement(machine, plan), 1, kAgreement) << agents << " x " << depth;
+      plan.request_bytes = 4_MiB;
+      EXPECT_NEAR(agreement(machine, plan), 1, kAgreement) << agents << " x " << depth;
     }
   }
 }

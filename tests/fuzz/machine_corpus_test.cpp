@@ -12,6 +12,7 @@
 
 #include "model/machine.hpp"
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name is libFuzzer's
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace forebay::model {
@@ -52,18 +53,22 @@ TEST(MachineCorpus, every_file_keeps_the_promises_of_the_parser) {
     try_text(sample.text);
 }
 
+/// The text with other bytes at `i`.
+void try_changes(std::string& text, std::size_t i) {
+  const char before = text[i];
+  for (const char change : {'\0', '0', '-', '"', '[', '\n', '\xff'}) {
+    text[i] = change;
+    try_text(text);
+  }
+  text[i] = before;
+}
+
 TEST(MachineCorpus, changes_of_one_byte_keep_the_promises_of_the_parser) {
   for (Sample& sample : corpus()) {
     // Long files are mostly sentences: a part of their bytes tells as much.
     const std::size_t step = 1 + sample.text.size() / 400;
-    for (std::size_t i = 0; i < sample.text.size(); i += step) {
-      const char before = sample.text[i];
-      for (const char change : {'\0', '0', '-', '"', '[', '\n', '\xff'}) {
-        sample.text[i] = change;
-        try_text(sample.text);
-      }
-      sample.text[i] = before;
-    }
+    for (std::size_t i = 0; i < sample.text.size(); i += step)
+      try_changes(sample.text, i);
   }
 }
 
