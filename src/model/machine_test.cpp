@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machine files: what is read, what is refused and what a user reads then, the round trip through
-// text, and the page of the format held against the code.
+// text, and where files are found.
 #include "model/machine.hpp"
 
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <random>
-#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,13 +25,6 @@ latency_us = 100
 concurrency = 2
 bandwidth_mb_per_s = 50
 )";
-
-std::string page() {
-  std::ifstream file(FOREBAY_SOURCE_DIR "/docs/formats/machine.md");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 Machine parsed(std::string_view text) {
   Result<Machine> machine = parse_machine(text, "test.toml");
@@ -55,19 +46,6 @@ TEST(MachineFile, that_says_little_has_the_defaults) {
                                              .bandwidth_mb_per_s = 50,
                                              .write_latency_us = 100,
                                              .write_bandwidth_mb_per_s = 50}));
-}
-
-TEST(MachineFile, of_the_page_is_read_as_it_says) {
-  const std::string text = page();
-  const std::size_t begin = text.find("```toml\n") + 8;
-  const Machine machine = parsed(text.substr(begin, text.find("```", begin) - begin));
-  EXPECT_EQ(machine.name, "lustre-small");
-  EXPECT_EQ(machine.client.count, 4U);
-  EXPECT_EQ(machine.server_count(), 4U);
-  EXPECT_EQ(machine.layout.stripe_count, 4U);
-  EXPECT_EQ(machine.metadata.create_us, 500);
-  EXPECT_EQ(machine.locks, (Locks{.unit = LockUnit::kStripe, .change_us = 1000}));
-  EXPECT_THAT(machine.source_of("servers.0.latency_us").value_or(""), HasSubstr("7200 rpm"));
 }
 
 TEST(MachineFile, may_have_unequal_servers) {
@@ -233,63 +211,6 @@ TEST(MachineText, of_random_machines_is_read_back_as_equal_machines) {
     ASSERT_EQ(again, machine) << text;
     ASSERT_EQ(to_toml(again), text);
   }
-}
-
-/// What stands between the first two of these marks.
-std::string between(const std::string& text, char open, char close) {
-  const std::size_t begin = text.find_first_not_of(open, text.find(open));
-  return text.substr(begin, text.find(close, begin) - begin);
-}
-
-/// The cells of a row of a table, without blanks and quotes.
-std::vector<std::string> cells_of(const std::string& row) {
-  std::vector<std::string> cells;
-  std::istringstream rest(row);
-  for (std::string cell; std::getline(rest, cell, '|');) {
-    std::erase(cell, '`');
-    const std::size_t begin = std::min(cell.find_first_not_of(' '), cell.size());
-    cells.push_back(cell.substr(begin, cell.find_last_not_of(' ') + 1 - begin));
-  }
-  return cells;
-}
-
-/// The default of each key, as the tables of the page say it.
-std::map<std::string, std::string> defaults_on_the_page() {
-  std::map<std::string, std::string> defaults;
-  std::string table;
-  std::istringstream lines(page());
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("`[")) table = between(line, '[', ']') + ".";
-    if (!line.starts_with("| `")) continue;
-    const std::vector<std::string> cells = cells_of(line);
-    defaults[table + cells.at(1)] = cells.at(3);
-  }
-  return defaults;
-}
-
-/// What the page should say about the default of a value of kSmall.
-std::string default_to_tell(const std::string& key, std::string value) {
-  for (const char* required : {"latency_us", "concurrency", "bandwidth_mb_per_s"}) {
-    if (key == std::string("servers.") + required) return "–";
-    if (key == std::string("servers.write_") + required) return required;
-  }
-  const bool is_size = key.ends_with("_bytes") || key.ends_with("_max");
-  if (is_size) std::erase(value, '"');
-  return value;
-}
-
-TEST(Page, names_every_key_with_its_default) {
-  auto told = defaults_on_the_page();
-  EXPECT_EQ(told.erase("format") + told.erase("name") + told.erase("about"), 3U);
-  for (const MachineValue& value : describe(parsed(kSmall))) {
-    std::string key = value.key;
-    if (key.starts_with("servers.0.")) key.erase(7, 2);
-    ASSERT_TRUE(told.contains(key)) << key << " is not on the page";
-    EXPECT_EQ(told[key], default_to_tell(key, value.value)) << key;
-    told.erase(key);
-  }
-  for (const auto& [key, meaning] : told)
-    ADD_FAILURE() << key << " is on the page and not known";
 }
 
 /// A folder that is gone when the test is over.

@@ -4,64 +4,20 @@
 #include "model/storage_model.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <map>
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/checked_cast.hpp"
 #include "model/agenda.hpp"
+#include "model/costs.hpp"
 #include "model/locks.hpp"
 #include "model/parts.hpp"
+#include "model/requests.hpp"
 #include "model/station.hpp"
 
 namespace forebay::model {
 
 namespace {
-
-constexpr double kNsPerUs = 1000;
-
-Time time_of(double us) { return Time(std::llround(us * kNsPerUs)); }
-
-/// 10^6 bytes a second are one byte in 1000 ns.
-double ns_per_byte(double mb_per_s) { return mb_per_s == 0 ? 0 : kNsPerUs / mb_per_s; }
-
-/// What one kind of work costs on a server.
-struct Cost {
-  Time latency = {};
-  double turn_ns = 0;  ///< on the path, for a part of no bytes
-  double turn_ns_per_byte = 0;
-  bool takes_path = false;
-};
-
-Cost cost_of(const ServerGroup& server, RequestKind kind) {
-  const bool reads = kind == RequestKind::kRead;
-  const double latency_us = reads ? server.latency_us : server.write_latency_us;
-  const double bandwidth = reads ? server.bandwidth_mb_per_s : server.write_bandwidth_mb_per_s;
-  Cost cost{.turn_ns_per_byte = ns_per_byte(bandwidth), .takes_path = bandwidth > 0};
-  if (server.latency_overlaps) {
-    cost.latency = time_of(latency_us);
-  } else {
-    cost.turn_ns = latency_us * kNsPerUs;
-    cost.takes_path = true;
-  }
-  return cost;
-}
-
-struct RequestState {
-  Request request;
-  Time submitted = {};
-  std::uint32_t generation = 0;
-  std::uint64_t parts_left = 0;
-  PartQueue lost;
-  bool is_under_way = false;
-  bool is_forgotten = false;
-};
-
-RequestId id_of(std::uint32_t slot, std::uint32_t generation) {
-  return RequestId{std::uint64_t{generation} << 32U | slot};
-}
 
 constexpr std::uint32_t kLinksOfClient = 2;
 
@@ -81,7 +37,7 @@ class StorageModel::Impl {
 
   Agenda& agenda() { return flow_.agenda; }
   LockTable& locks() { return locks_; }
-  std::uint64_t under_way() const { return under_way_; }
+  std::uint64_t under_way() const { return requests_.under_way(); }
   ServerCounters counters(ServerName server) const {
     return stations_[station_of(server)].counters_at(advanced_);
   }
@@ -89,7 +45,6 @@ class StorageModel::Impl {
 
  private:
   void add_stations();
-  std::uint32_t new_slot();
   void happen(const Event& event);
   void arrive(std::uint32_t slot);
   void send_name_operation(std::uint32_t slot);
@@ -113,30 +68,22 @@ class StorageModel::Impl {
   Request& request_of(PartIndex part) { return requests_[flow_.parts[part].request].request; }
 
   Machine machine_;
+  Costs costs_;
   Flow flow_;
   LockTable locks_{flow_.parts};
   std::vector<Station> stations_;  ///< of data, then of metadata
-  std::vector<std::array<Cost, 2>> costs_;
-  std::array<Cost, 6> name_costs_;
-  std::vector<Path> links_;  ///< two of each client: to the servers, and back
-  double link_ns_per_byte_ = 0;
-  Time link_latency_ = {};
-  std::vector<RequestState> requests_;
-  std::vector<std::uint32_t> free_slots_;
+  std::vector<Path> links_;        ///< two of each client: to the servers, and back
+  Requests requests_;
   std::map<std::uint32_t, ServerCondition> conditions_;  ///< that are on the agenda
   std::uint32_t conditions_noted_ = 0;
   std::vector<ClientCounters> clients_;
-  std::uint64_t under_way_ = 0;
   Time now_ = Time::min();       ///< of the last event
   Time advanced_ = Time::min();  ///< how far advance() came, at least now_
   Sink* sink_ = nullptr;
 };
 
 StorageModel::Impl::Impl(const Machine& machine)
-    : machine_(machine),
-      link_ns_per_byte_(ns_per_byte(machine.client.link_bandwidth_mb_per_s)),
-      link_latency_(time_of(machine.client.link_latency_us)),
-      clients_(machine.client.count) {
+    : machine_(machine), costs_(machine), clients_(machine.client.count) {
   FOREBAY_ASSERT(!machine.servers.empty());
   add_stations();
   if (machine_.client.link_bandwidth_mb_per_s == 0) return;
@@ -150,20 +97,11 @@ void StorageModel::Impl::add_stations() {
     stations_.emplace_back(StationShape{.index = index, .concurrency = concurrency});
   };
   for (const ServerGroup& group : machine_.servers) {
-    for (std::uint32_t i = 0; i < group.count; ++i) {
+    for (std::uint32_t i = 0; i < group.count; ++i)
       add(group.concurrency);
-      costs_.push_back({cost_of(group, RequestKind::kRead), cost_of(group, RequestKind::kWrite)});
-    }
   }
-  const MetadataServers& metadata = machine_.metadata;
-  for (std::uint32_t i = 0; i < metadata.servers; ++i)
-    add(metadata.concurrency);
-  name_costs_ = {Cost{},
-                 Cost{},
-                 {.latency = time_of(metadata.create_us)},
-                 {.latency = time_of(metadata.open_us)},
-                 {.latency = time_of(metadata.stat_us)},
-                 {.latency = time_of(metadata.unlink_us)}};
+  for (std::uint32_t i = 0; i < machine_.metadata.servers; ++i)
+    add(machine_.metadata.concurrency);
 }
 
 std::uint32_t StorageModel::Impl::station_of(ServerName server) const {
@@ -173,33 +111,17 @@ std::uint32_t StorageModel::Impl::station_of(ServerName server) const {
   return is_data ? server.index : data_servers + server.index;
 }
 
-std::uint32_t StorageModel::Impl::new_slot() {
-  if (free_slots_.empty()) {
-    requests_.emplace_back();
-    return checked_cast<std::uint32_t>(requests_.size() - 1);
-  }
-  const std::uint32_t slot = free_slots_.back();
-  free_slots_.pop_back();
-  return slot;
-}
-
 RequestId StorageModel::Impl::submit(Time now, const Request& request) {
   FOREBAY_ASSERT(request.client < machine_.client.count);
-  const std::uint32_t slot = new_slot();
-  RequestState& state = requests_[slot];
-  state = {.request = request,
-           .submitted = std::max(now, now_),
-           .generation = state.generation,
-           .is_under_way = true};
-  ++under_way_;
-  flow_.agenda.note({state.submitted, EventKind::kArrival, 0, slot});
-  return id_of(slot, state.generation);
+  const Time submitted = std::max(now, now_);
+  const std::uint32_t slot = requests_.add(request, submitted);
+  flow_.agenda.note({submitted, EventKind::kArrival, 0, slot});
+  return requests_.id_of(slot);
 }
 
 void StorageModel::Impl::forget(Time now, RequestId id) {
-  const auto bits = static_cast<std::uint64_t>(id);
-  flow_.agenda.note({std::max(now, now_), EventKind::kForgotten,
-                     static_cast<std::uint32_t>(bits >> 32U), static_cast<std::uint32_t>(bits)});
+  flow_.agenda.note({std::max(now, now_), EventKind::kForgotten, Requests::generation_of(id),
+                     Requests::slot_of(id)});
 }
 
 void StorageModel::Impl::set_condition(Time now, std::uint32_t station, ServerCondition condition) {
@@ -308,8 +230,7 @@ void StorageModel::Impl::take_locks(PartIndex part) {
     state.came = now_;
     const LockNews news = locks_.take({request_of(part).file, state.unit}, part);
     if (news.changing != kNoPart) {
-      const Time changed_at = now_ + time_of(machine_.locks.change_us);
-      flow_.agenda.note({changed_at, EventKind::kLockChanged, 0, part});
+      flow_.agenda.note({now_ + costs_.lock_change(), EventKind::kLockChanged, 0, part});
     }
     // Others in the queue cannot gain from a newcomer: if anybody is granted, it is this part.
     if (news.granted.empty()) return;
@@ -357,7 +278,7 @@ void StorageModel::Impl::locked(PartIndex part) {
 
 void StorageModel::Impl::take_link(PartIndex part) {
   PartState& state = flow_.parts[part];
-  state.path_ns = static_cast<double>(state.range.size) * link_ns_per_byte_;
+  state.path_ns = static_cast<double>(state.range.size) * costs_.link_ns_per_byte();
   const bool writes = state.mode == LockMode::kExclusive;
   Path& link = links_[state.client * kLinksOfClient + (writes ? 0U : 1U)];
   link.enter(flow_, part);
@@ -374,9 +295,7 @@ void StorageModel::Impl::link_over(std::uint32_t link) {
 
 void StorageModel::Impl::to_server(PartIndex part) {
   PartState& state = flow_.parts[part];
-  const RequestKind kind = request_of(part).kind;
-  const auto index = static_cast<std::size_t>(kind);
-  const Cost& cost = is_on_bytes(kind) ? costs_[state.station][index] : name_costs_[index];
+  const Cost& cost = costs_.of(request_of(part).kind, state.station);
   state.latency = cost.latency;
   state.path_ns = cost.turn_ns + static_cast<double>(state.range.size) * cost.turn_ns_per_byte;
   state.takes_path = cost.takes_path;
@@ -400,27 +319,23 @@ void StorageModel::Impl::part_over(PartIndex part) {
   flow_.parts.release(part);
   RequestState& request = requests_[state.request];
   if (--request.parts_left == 0) {
-    flow_.agenda.note({now_ + link_latency_, EventKind::kAnswered, 0, state.request});
+    flow_.agenda.note({now_ + costs_.link_latency(), EventKind::kAnswered, 0, state.request});
   }
   for (std::uint64_t unit = state.first_unit; unit < state.units_end; ++unit) {
     const LockNews news = locks_.release({file, unit}, state.client);
     if (news.changing != kNoPart) {
-      const Time changed_at = now_ + time_of(machine_.locks.change_us);
-      flow_.agenda.note({changed_at, EventKind::kLockChanged, 0, news.changing});
+      flow_.agenda.note({now_ + costs_.lock_change(), EventKind::kLockChanged, 0, news.changing});
     }
     go_on(news.granted);
   }
 }
 
 void StorageModel::Impl::answer(std::uint32_t slot) {
-  RequestState& state = requests_[slot];
+  const RequestState& state = requests_[slot];
   const Request request = state.request;
   const bool is_forgotten = state.is_forgotten;
-  const Finished finished{id_of(slot, state.generation), request.tag, state.submitted, now_};
-  ++state.generation;
-  state.is_under_way = false;
-  free_slots_.push_back(slot);
-  --under_way_;
+  const Finished finished{requests_.id_of(slot), request.tag, state.submitted, now_};
+  requests_.release(slot);
   ClientCounters& client = clients_[request.client];
   --client.under_way;
   ++client.requests;
@@ -432,9 +347,8 @@ void StorageModel::Impl::answer(std::uint32_t slot) {
 }
 
 void StorageModel::Impl::forget_now(std::uint32_t slot, std::uint32_t generation) {
-  if (slot >= requests_.size()) return;
+  if (!requests_.is_under_way(slot, generation)) return;
   RequestState& state = requests_[slot];
-  if (!state.is_under_way || state.generation != generation) return;
   state.is_forgotten = true;
   PartQueue lost = std::exchange(state.lost, {});
   while (!lost.empty())
