@@ -63,8 +63,8 @@ struct Told {
   std::string fallback;
 
   friend bool operator==(const Told&, const Told&) = default;
-  friend void PrintTo(const Told& told, std::ostream* out) {
-    *out << told.range << ", by default " << told.fallback;
+  friend std::ostream& operator<<(std::ostream& out, const Told& told) {
+    return out << told.range << ", by default " << told.fallback;
   }
 };
 
