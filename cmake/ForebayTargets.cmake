@@ -28,13 +28,14 @@ function(forebay_library)
 endfunction()
 
 # forebay_module(<name> SOURCES <files> [DEPENDS <modules>] [LIBRARIES <targets>]
-#                [TESTS <files>] [TEST_LIBRARIES <targets>])
+#                [TESTS <files>] [TEST_LIBRARIES <targets>] [TEST_DEFINITIONS <NAME=value>])
 #
 # Adds the module <name> to the library. DEPENDS are the modules whose headers it includes, which
 # must have been added before; LIBRARIES come from ForebayDependencies.cmake. TESTS become the
 # program test_<name>, which may need TEST_LIBRARIES besides. A module of headers has no SOURCES.
 function(forebay_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" ""
+                        "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES;TEST_DEFINITIONS")
   forebay_reject_unparsed(forebay_module "${arg_UNPARSED_ARGUMENTS}")
   foreach(module IN LISTS arg_DEPENDS)
     if(NOT TARGET forebay_${module})
@@ -60,7 +61,8 @@ function(forebay_module name)
     forebay_test(
       ${name}
       SOURCES ${arg_TESTS}
-      LIBRARIES forebay_${name} ${arg_TEST_LIBRARIES})
+      LIBRARIES forebay_${name} ${arg_TEST_LIBRARIES}
+      DEFINITIONS ${arg_TEST_DEFINITIONS})
   endif()
 endfunction()
 
