@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/stripes.hpp"
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstring>
+
+#include <sys/xattr.h>
+
+namespace forebay::storage {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "layouts of Lustre are read as they lie");
+
+constexpr std::uint32_t kLustreMagicV1 = 0x0BD10BD0;
+constexpr std::uint32_t kLustreMagicV3 = 0x0BD30BD0;
+constexpr std::uint64_t kAttributeBytesMax = 4096;
+
+/// The head that both versions share.
+struct LustreHead {
+  std::uint32_t magic;
+  std::uint32_t pattern;
+  std::array<std::uint64_t, 2> object;
+  std::uint32_t stripe_bytes;
+  std::uint16_t stripe_count;
+  std::uint16_t generation;
+};
+static_assert(sizeof(LustreHead) == 32);
+
+std::optional<Stripes> plausible(Stripes stripes) {
+  const bool sound = std::has_single_bit(stripes.stripe_bytes) && stripes.server_count > 0;
+  return sound ? std::optional(stripes) : std::nullopt;
+}
+
+/// The number behind `key` and '='; 0 if there is none.
+std::uint64_t number_of(std::string_view text, std::string_view key) {
+  std::size_t at = text.find(key);
+  while (at != std::string_view::npos) {
+    const bool begins_word = at == 0 || text[at - 1] == ' ' || text[at - 1] == '\n';
+    const std::string_view rest = text.substr(at + key.size());
+    if (begins_word && rest.starts_with('=')) {
+      std::uint64_t value = 0;
+      std::from_chars(rest.data() + 1, rest.data() + rest.size(), value);
+      return value;
+    }
+    at = text.find(key, at + 1);
+  }
+  return 0;
+}
+
+/// As much as there is; nothing where the file system knows no such attribute.
+std::span<const std::byte> attribute_of(int descriptor,
+                                        const char* name,
+                                        std::span<std::byte> into) {
+  const ssize_t got = ::fgetxattr(descriptor, name, into.data(), into.size());
+  return got > 0 ? into.first(static_cast<std::size_t>(got)) : std::span<std::byte>();
+}
+
+}  // namespace
+
+std::optional<Stripes> parse_lustre_layout(std::span<const std::byte> attribute) {
+  LustreHead head{};
+  if (attribute.size() < sizeof head) return std::nullopt;
+  std::memcpy(&head, attribute.data(), sizeof head);
+  if (head.magic != kLustreMagicV1 && head.magic != kLustreMagicV3) return std::nullopt;
+  return plausible({.stripe_bytes = head.stripe_bytes, .server_count = head.stripe_count});
+}
+
+std::optional<Stripes> parse_emufs_layout(std::string_view attribute) {
+  const std::uint64_t count = number_of(attribute, "stripe_count");
+  if (count > UINT32_MAX) return std::nullopt;
+  return plausible({.stripe_bytes = number_of(attribute, "stripe_bytes"),
+                    .server_count = static_cast<std::uint32_t>(count)});
+}
+
+std::optional<Stripes> stripes_of(const File& file) {
+  if (file.descriptor() < 0) return std::nullopt;
+  std::array<std::byte, kAttributeBytesMax> memory{};
+  if (file.file_system() == FileSystem::kLustre)
+    return parse_lustre_layout(attribute_of(file.descriptor(), "lustre.lov", memory));
+  if (file.file_system() != FileSystem::kFuse) return std::nullopt;
+  const auto text = attribute_of(file.descriptor(), "user.emufs.layout", memory);
+  return parse_emufs_layout({reinterpret_cast<const char*>(text.data()), text.size()});
+}
+
+}  // namespace forebay::storage

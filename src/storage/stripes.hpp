@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a file is cut over the servers of a parallel file system, where the file system tells: reads
+// that follow stripes keep all servers busy, and one request is never for two of them. Parsing is
+// apart from asking, so that it is tested without such a file system.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "storage/file.hpp"
+
+namespace forebay::storage {
+
+/// Stripe k of a file lies on its server k mod `server_count`.
+struct Stripes {
+  std::uint64_t stripe_bytes = 0;
+  std::uint32_t server_count = 0;
+
+  friend bool operator==(const Stripes&, const Stripes&) = default;
+};
+
+/// What the file system tells of the file: Lustre and emufs do, by extended attributes. No value
+/// elsewhere, for layouts of several parts, and for files without a descriptor. Reads no data.
+std::optional<Stripes> stripes_of(const File& file);
+
+/// The attribute "lustre.lov": struct lov_user_md_v1 or _v3 of lustre_user.h, little-endian.
+std::optional<Stripes> parse_lustre_layout(std::span<const std::byte> attribute);
+
+/// The attribute "user.emufs.layout": words such as "stripe_bytes=1048576", any order, others
+/// ignored.
+std::optional<Stripes> parse_emufs_layout(std::string_view attribute);
+
+}  // namespace forebay::storage

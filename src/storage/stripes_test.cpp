@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/stripes.hpp"
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "storage/testing.hpp"
+
+namespace forebay::storage {
+namespace {
+
+/// A file on Lustre: 4 stripes of 1 MiB, as `getfattr -n lustre.lov` prints it.
+std::vector<std::byte> lustre_layout(std::uint32_t magic, std::uint32_t bytes, std::uint16_t count) {
+  std::vector<std::byte> layout(32 + 4 * 24);
+  const std::uint32_t pattern = 1;
+  std::memcpy(layout.data(), &magic, 4);
+  std::memcpy(layout.data() + 4, &pattern, 4);
+  std::memcpy(layout.data() + 24, &bytes, 4);
+  std::memcpy(layout.data() + 28, &count, 2);
+  return layout;
+}
+
+TEST(Stripes, of_lustre_are_understood_in_both_versions) {
+  const Stripes wanted{.stripe_bytes = 1U << 20U, .server_count = 4};
+  EXPECT_EQ(parse_lustre_layout(lustre_layout(0x0BD10BD0, 1U << 20U, 4)), wanted);
+  EXPECT_EQ(parse_lustre_layout(lustre_layout(0x0BD30BD0, 1U << 20U, 4)), wanted);
+}
+
+TEST(Stripes, that_make_no_sense_are_none) {
+  EXPECT_FALSE(parse_lustre_layout({}));
+  EXPECT_FALSE(parse_lustre_layout(lustre_layout(0x0BD60BD0, 1U << 20U, 4))) << "of several parts";
+  EXPECT_FALSE(parse_lustre_layout(lustre_layout(0x0BD10BD0, 0, 4)));
+  EXPECT_FALSE(parse_lustre_layout(lustre_layout(0x0BD10BD0, 1U << 20U, 0)));
+  const auto whole = lustre_layout(0x0BD10BD0, 1U << 20U, 4);
+  for (std::size_t size = 0; size < 32; ++size)
+    EXPECT_FALSE(parse_lustre_layout(std::span(whole).first(size))) << size;
+}
+
+TEST(Stripes, of_emufs_are_words) {
+  const Stripes wanted{.stripe_bytes = 65536, .server_count = 3};
+  EXPECT_EQ(parse_emufs_layout("stripe_bytes=65536 stripe_count=3 first_server=1"), wanted);
+  EXPECT_EQ(parse_emufs_layout("my_stripe_count=9\nstripe_count=3 stripe_bytes=65536"), wanted);
+  EXPECT_FALSE(parse_emufs_layout(""));
+  EXPECT_FALSE(parse_emufs_layout("stripe_bytes=65536"));
+  EXPECT_FALSE(parse_emufs_layout("stripe_bytes=x stripe_count=3"));
+  EXPECT_FALSE(parse_emufs_layout("stripe_bytes=65536 stripe_count=99999999999"));
+}
+
+TEST(Stripes, are_none_where_the_file_system_tells_nothing) {
+  const TemporaryFolder folder;
+  const auto file = open_file(folder / "file", {.intent = Intent::kCreate}).value();
+  EXPECT_FALSE(stripes_of(*file));
+}
+
+}  // namespace
+}  // namespace forebay::storage
