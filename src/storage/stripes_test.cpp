@@ -14,7 +14,9 @@ namespace forebay::storage {
 namespace {
 
 /// A file on Lustre: 4 stripes of 1 MiB, as `getfattr -n lustre.lov` prints it.
-std::vector<std::byte> lustre_layout(std::uint32_t magic, std::uint32_t bytes, std::uint16_t count) {
+std::vector<std::byte> lustre_layout(std::uint32_t magic,
+                                     std::uint32_t bytes,
+                                     std::uint16_t count) {
   std::vector<std::byte> layout(32 + 4 * 24);
   const std::uint32_t pattern = 1;
   std::memcpy(layout.data(), &magic, 4);

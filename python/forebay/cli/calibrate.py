@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`forebay calibrate`: measures a storage and writes the machine file that describes it."""
+
+import re
+from pathlib import Path
+
+import click
+
+from forebay import native
+from forebay.cli.output import check_target, json_option, plot_option, report, say
+from forebay.errors import EXIT_USAGE, ForebayError
+
+PROGRAM = "forebay-calibrate"
+FILE_MIB = 256
+
+
+@click.command(name="calibrate", short_help="Measure a storage: a machine file of it.")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, writable=True))
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    callback=lambda _ctx, _parameter, value: check_target(value, (".toml",)),
+    help="Where the machine file goes (.toml).  [default: NAME.toml]",
+)
+@click.option("--name", help="The name of the machine.  [default: that of FILE, or of FOLDER]")
+@click.option(
+    "--size-mib",
+    type=click.IntRange(min=1),
+    default=FILE_MIB,
+    show_default=True,
+    help="Size of the file that is read and written; it is removed afterwards.",
+)
+@click.option("--quick", is_flag=True, help="Seconds, not half a minute: does it work?")
+@json_option
+@plot_option("what was measured, and what the machine file says,")
+def command(folder, output, name, json_file, plot_file, **effort):
+    """Measure the storage of FOLDER for half a minute: how long a request takes, how many are
+    served at once, how many bytes a second, and what names cost.
+
+    The machine file says where each number comes from. `forebay emufs mount --machine FILE` behaves
+    like it, and sessions choose their plan by it.
+    """
+    name = machine_name(name, output, folder)
+    target = Path(output or f"{name}.toml")
+    check_target(str(target))
+    document = measure(folder, name, **effort)
+    write_machine(document["machine"], target)
+    report(document, json_file, lambda console: _tables().print_calibration(console, document))
+    say(json_file, f"machine file: {target}")
+    if plot_file is not None:
+        from forebay.report.calibration_plot import draw_calibration
+
+        draw_calibration(document, name, Path(plot_file))
+        say(json_file, f"picture: {plot_file}")
+
+
+def machine_name(name: str | None, output: str | None, folder: str) -> str:
+    """Lower case letters, digits and '-', as the format asks."""
+    if name is not None and not re.fullmatch(r"[a-z0-9-]+", name):
+        raise ForebayError(f"--name {name} must be lower case letters, digits and -", EXIT_USAGE)
+    told = name or (Path(output).stem if output else Path(folder).resolve().name)
+    return re.sub(r"[^a-z0-9]+", "-", told.lower()).strip("-") or "storage"
+
+
+def measure(folder: str, name: str, size_mib: int, quick: bool) -> dict:
+    from datetime import date
+
+    from forebay.report.terminal import progress
+
+    about = f"measured by forebay calibrate on {date.today().isoformat()}"
+    arguments = ["--dir", folder, "--name", name, "--about", about]
+    arguments += ["--bytes", str(size_mib << 20), *(["--quick"] if quick else [])]
+    with progress() as on_progress:
+        return native.call(PROGRAM, arguments, on_progress).document
+
+
+def write_machine(text: str, target: Path) -> None:
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ForebayError(f"cannot write {target}: {error.strerror}; name another") from None
+
+
+def _tables():
+    from forebay.report import calibration_tables
+
+    return calibration_tables

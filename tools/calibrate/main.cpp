@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program forebay-calibrate: measures the storage of a folder, and prints the machine file that
+// describes it, with what was measured, as one JSON document. `forebay calibrate` calls it.
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "model/machine.hpp"
+#include "model/queueing.hpp"
+#include "tools/calibrate/fit.hpp"
+#include "tools/calibrate/observe.hpp"
+#include "tools/probe/messages.hpp"
+
+namespace forebay::calibrate {
+namespace {
+
+const char* const kUsage =
+    "usage: forebay-calibrate --dir DIR --name NAME --about TEXT [--bytes N] [--quick] "
+    "[--progress]\n"
+    "Prints one JSON document. --progress writes JSON lines to standard error.\n";
+
+struct Command {
+  std::filesystem::path folder = ".";
+  std::string name;
+  std::string about;
+  ObserveLimits limits;
+  probe::Telling telling = probe::Telling::kSilent;
+  bool help = false;
+  std::string complaint;  ///< empty if all words are understood
+};
+
+bool parse_number(std::string_view text, std::uint64_t& into) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+/// False if the option takes no value, or this one does not fit.
+bool take_value(Command& command, std::string_view option, const std::string& value) {
+  if (option == "--dir") {
+    command.folder = value;
+  } else if (option == "--name") {
+    command.name = value;
+  } else if (option == "--about") {
+    command.about = value;
+  } else {
+    return option == "--bytes" && parse_number(value, command.limits.file_bytes) &&
+           command.limits.file_bytes >= 1ULL << 20U &&
+           command.limits.file_bytes % (1ULL << 20U) == 0;
+  }
+  return true;
+}
+
+Command parse(int count, char** words) {
+  Command command;
+  for (int i = 1; i < count; ++i) {
+    const std::string word = words[i];
+    if (word == "--progress") {
+      command.telling = probe::Telling::kTell;
+    } else if (word == "--quick") {
+      command.limits.seconds_each = 0.02;
+      command.limits.rounds = 1;
+      command.limits.names = 20;
+    } else if (word == "--help") {
+      command.help = true;
+    } else if (i + 1 < count && take_value(command, word, words[i + 1])) {
+      ++i;
+    } else {
+      command.complaint = "unknown or incomplete option " + word;
+    }
+  }
+  if (command.name.empty() && !command.help) command.complaint = "--name is missing";
+  return command;
+}
+
+/// What was measured, and beside it what the fitted server would give.
+class LoadTable {
+ public:
+  LoadTable(const model::ServerGroup& server, model::RequestKind kind)
+      : server_(server), kind_(kind) {}
+
+  nlohmann::json rows(const Load& load) const {
+    auto list = nlohmann::json::array();
+    for (const LoadPoint& point : load.small)
+      list.push_back(row(point, load.small_bytes));
+    for (const LoadPoint& point : load.large)
+      list.push_back(row(point, load.large_bytes));
+    return list;
+  }
+
+ private:
+  nlohmann::json row(const LoadPoint& point, std::uint64_t request_bytes) const {
+    const auto bytes = static_cast<double>(request_bytes);
+    const double modelled =
+        model::rate_mb_per_s(server_, {.kind = kind_,
+                                       .request_bytes = request_bytes,
+                                       .in_flight = static_cast<double>(point.depth)});
+    return {{"depth", point.depth},
+            {"request_bytes", request_bytes},
+            {"bytes_per_second", point.requests_per_second.median * bytes},
+            {"low", point.requests_per_second.low * bytes},
+            {"high", point.requests_per_second.high * bytes},
+            {"model", modelled * 1e6}};
+  }
+
+  const model::ServerGroup& server_;
+  model::RequestKind kind_;
+};
+
+int run(const Command& command) {
+  probe::Progress progress(command.telling);
+  auto seen = observe(command.folder, command.limits,
+                      [&progress](const probe::Step& step) { progress.report(step); });
+  if (!seen) {
+    std::fprintf(stderr, "%s\n", probe::error_line(seen.error()).c_str());
+    return probe::kExitFailed;
+  }
+  seen->name = command.name;
+  seen->about = command.about;
+  const model::Machine machine = fit(*seen);
+  auto values = nlohmann::json::array();
+  for (const model::MachineValue& one : model::describe(machine))
+    values.push_back({{"key", one.key}, {"value", one.value}, {"source", one.source.value_or("")}});
+  const model::ServerGroup& server = machine.servers.front();
+  const nlohmann::json document = {
+      {"machine", model::to_toml(machine)},
+      {"values", std::move(values)},
+      {"read", LoadTable(server, model::RequestKind::kRead).rows(seen->read)},
+      {"write", LoadTable(server, model::RequestKind::kWrite).rows(seen->write)}};
+  using Handler = nlohmann::json::error_handler_t;
+  std::puts(document.dump(2, ' ', false, Handler::replace).c_str());
+  return probe::kExitDone;
+}
+
+}  // namespace
+}  // namespace forebay::calibrate
+
+int main(int count, char** words) {
+  using namespace forebay::calibrate;
+  const Command command = parse(count, words);
+  if (!command.complaint.empty()) {
+    std::fprintf(stderr, "%s\n", forebay::probe::usage_error_line(command.complaint).c_str());
+    return forebay::probe::kExitUsage;
+  }
+  if (command.help) {
+    std::fputs(kUsage, stdout);
+    return forebay::probe::kExitDone;
+  }
+  return run(command);
+}
