@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a file on the storage of a machine is best read: how large requests are, and how many keep
+// all its servers busy. A pure function, so that plans, the tuner and the simulator agree.
+#pragma once
+
+#include <cstdint>
+
+#include "model/layout.hpp"
+#include "model/machine.hpp"
+
+namespace forebay::model {
+
+/// What to ask for, and how much of it at once.
+struct ReadingAdvice {
+  std::uint64_t request_bytes = 0;  ///< a power of two; never for two servers at a time
+  std::uint32_t requests = 0;       ///< under way, over all servers that the file lies on
+
+  friend bool operator==(const ReadingAdvice&, const ReadingAdvice&) = default;
+};
+
+/// For `bytes` of a file, read once and in order by one node that holds at most `memory_bytes` of
+/// them. Of the request sizes that come within a hundredth of the best time by transfer_time_us(),
+/// the largest: fewer requests cost everybody less.
+ReadingAdvice advise_reading(const Machine& machine,
+                             const Layout& layout,
+                             std::uint64_t bytes,
+                             std::uint64_t memory_bytes);
+
+}  // namespace forebay::model
