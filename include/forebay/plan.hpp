@@ -45,7 +45,8 @@ struct ReadPlan {
   std::uint64_t budget_bytes = 0;
   /// Memory it starts with; it grows to the budget only when the access pattern needs that.
   std::uint64_t window_bytes = 0;
-  /// Size of one request to storage, and how many may be under way.
+  /// Size of one request to storage, and how many may be under way. Where the storage is known they
+  /// follow from its servers, their latency and the stripes of the file.
   std::uint64_t request_bytes = 0;
   std::uint32_t queue_depth = 0;
   /// How many bytes agents may read ahead of what was asked for; absent: chosen; 0: only what is
@@ -76,6 +77,10 @@ struct ReadFacts {
   std::uint64_t total_bytes = 0;      ///< and what it had to begin with; 0: the same
   std::uint32_t ranks_at_node = 1;    ///< that one agent could read for
   std::uint32_t linked_nodes = 1;     ///< whose agents could read for each other
+  /// What keeps the storage busy, where that is known (RuntimeOptions::machine): the size of one
+  /// request, and how many of them are under way. 0: not known.
+  std::uint64_t request_bytes = 0;
+  std::uint32_t requests = 0;
 };
 
 /// Who should read a session with this access, if `wanted` leaves that open: reading from a device

@@ -51,8 +51,14 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
+/// What must be under way to keep the storage busy; 0: not known, or no matter.
+std::uint64_t busy_bytes(const ReadFacts& facts) {
+  return facts.cached ? 0 : facts.request_bytes * facts.requests;
+}
+
 std::uint64_t choose_splinter(const ReadFacts& facts, std::uint64_t budget) {
   std::uint64_t splinter = kSplinterBytes;
+  if (busy_bytes(facts) > 0) splinter = std::max(splinter, std::bit_floor(facts.request_bytes));
   while (splinter > 64_KiB && splinter * kSplintersMin > facts.extent.size)
     splinter /= 2;
   while (splinter < kSplinterBytesMax && facts.extent.size / splinter > kSplintersMax)
@@ -96,8 +102,10 @@ std::uint64_t choose_budget(const ReadFacts& facts, std::uint64_t window_bytes) 
 
 /// What it is when nothing limits it.
 std::uint64_t like_window(const ReadPlan& plan, const ReadFacts& facts) {
-  if (plan.access == Access::kDirect) return kDirectWindowBytes;
-  return facts.cached ? kCachedSplinters * plan.splinter_bytes : kBufferedWindowBytes;
+  if (facts.cached) return kCachedSplinters * plan.splinter_bytes;
+  const bool direct = plan.access == Access::kDirect;
+  return std::max(kEagerShare * busy_bytes(facts),
+                  direct ? kDirectWindowBytes : kBufferedWindowBytes);
 }
 
 /// What the session likes, as long as that leaves the reserve alone and half of the rest for the
@@ -140,10 +148,16 @@ Status choose_memory(ReadPlan& plan, const ReadFacts& facts, const ReadPlan& wan
 }
 
 void choose_requests(ReadPlan& plan, const ReadFacts& facts) {
-  if (plan.request_bytes == 0) plan.request_bytes = kSplinterBytes;
+  const bool known = busy_bytes(facts) > 0;
+  if (plan.request_bytes == 0) plan.request_bytes = known ? facts.request_bytes : kSplinterBytes;
   const std::uint64_t smallest = std::max(kSplinterBytesMin, std::bit_ceil(facts.alignment_bytes));
   plan.request_bytes = std::clamp(std::bit_floor(plan.request_bytes),
                                   std::min(smallest, plan.splinter_bytes), plan.splinter_bytes);
+  if (plan.queue_depth == 0 && known) {
+    plan.queue_depth = facts.requests;
+    plan.reason += "; " + std::to_string(facts.requests) + " requests of " +
+                   std::to_string(plan.request_bytes) + " bytes keep its storage busy";
+  }
   if (plan.queue_depth == 0)
     plan.queue_depth = plan.access == Access::kDirect ? kDirectDepth : kBufferedDepth;
   if (!plan.eager_bytes) plan.eager_bytes = plan.window_bytes / kEagerShare;

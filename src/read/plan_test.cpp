@@ -95,6 +95,35 @@ TEST(ReadPlan, many_sessions_on_large_files_share_a_budget) {
   }
 }
 
+TEST(ReadPlan, a_known_storage_is_kept_busy) {
+  ReadFacts about = facts(4_GiB, Access::kDirect);
+  about.total_bytes = 64_MiB;
+  about.request_bytes = 1_MiB;
+  about.requests = 12;
+  const auto plan = plan_read(about);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->splinter_bytes, 1_MiB);
+  EXPECT_EQ(plan->request_bytes, 1_MiB);
+  EXPECT_EQ(plan->queue_depth, 12U);
+  EXPECT_GE(plan->window_bytes, 15_MiB);
+  EXPECT_NE(plan->reason.find("12 requests"), std::string::npos);
+  // What is in memory already does not come from there.
+  about.access = Access::kBuffered;
+  about.cached = true;
+  EXPECT_EQ(plan_read(about)->splinter_bytes, 256_KiB);
+  EXPECT_EQ(plan_read(about)->window_bytes, 512_KiB);
+}
+
+TEST(ReadPlan, what_is_given_beats_what_is_known) {
+  ReadFacts about = facts(4_GiB, Access::kDirect);
+  about.request_bytes = 1_MiB;
+  about.requests = 12;
+  const auto plan = plan_read(about, {.request_bytes = 128_KiB, .queue_depth = 3});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->request_bytes, 128_KiB);
+  EXPECT_EQ(plan->queue_depth, 3U);
+}
+
 TEST(ReadPlan, windows_shrink_in_steps_and_say_so) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
   about.total_bytes = 64_MiB;
