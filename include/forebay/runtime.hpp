@@ -61,6 +61,12 @@ struct RuntimeOptions {
   /// Whether ranks are given to I/O. The same on all ranks. docs/guides/agents.md says when that is
   /// better, and what it asks of a program.
   Placement placement = Placement::kInRank;
+  /// What storage is like: the name of a machine, looked for in the folders that FOREBAY_MACHINES
+  /// names (separated by ':') and among those that Forebay ships, or the path of a machine file
+  /// (docs/formats/machine.md), for example one that `forebay calibrate` made. Sessions on files
+  /// that are not in memory ask for as much at a time as keeps it busy. Empty: not known, but where
+  /// the file system itself tells. One that cannot be read is an Error of each session.
+  std::string machine = {};
   /// Where coroutines resume by default; null: the Runtime's own EventLoop. Must outlive the
   /// Runtime.
   Executor* executor = nullptr;
@@ -70,10 +76,11 @@ struct RuntimeOptions {
 };
 
 /// Options from FOREBAY_BUDGET ("64MiB"), FOREBAY_ENGINE (auto, ring, threads),
-/// FOREBAY_COPY_THREADS, FOREBAY_NETWORK, FOREBAY_BULK (auto, links) and FOREBAY_PLACEMENT
-/// (in-rank, dedicated), or from the TOML file that FOREBAY_CONFIG names (budget, engine,
-/// copy_threads, network, bulk, placement); what is not set keeps its default. Fails with
-/// kInvalidArgument naming variable or key, also for a FOREBAY_... variable that nobody knows.
+/// FOREBAY_COPY_THREADS, FOREBAY_NETWORK, FOREBAY_BULK (auto, links), FOREBAY_PLACEMENT
+/// (in-rank, dedicated) and FOREBAY_MACHINE (a name or a path), or from the TOML file that
+/// FOREBAY_CONFIG names (budget, engine, copy_threads, network, bulk, placement, machine); what is
+/// not set keeps its default. Fails with kInvalidArgument naming variable or key, also for a
+/// FOREBAY_... variable that nobody knows.
 Result<RuntimeOptions> options_from(const Environment& environment);
 
 /// The same from the environment of this process.

@@ -59,7 +59,8 @@ class Search {
 
   /// An answer takes a moment to become the next request: one more for each server hides that.
   std::uint32_t spare(std::uint32_t needed, std::uint32_t most) const {
-    const std::uint64_t stripes = std::max<std::uint64_t>(plan_.bytes / plan_.layout.stripe_bytes, 1);
+    const std::uint64_t stripes =
+        std::max<std::uint64_t>(plan_.bytes / plan_.layout.stripe_bytes, 1);
     const std::uint64_t servers = std::min<std::uint64_t>(plan_.layout.stripe_count, stripes);
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(needed + servers, most));
   }

@@ -17,6 +17,7 @@ constexpr std::array kKeys = {
     ConfigKey{"copy_threads", "threads that copy from the page cache; 0: chosen from the cores"},
     ConfigKey{"bulk", "what carries bytes between nodes: auto or links"},
     ConfigKey{"network", "interface or address by which agents of other nodes reach this one"},
+    ConfigKey{"machine", "what storage is like: the name of a machine, or a machine file"},
     ConfigKey{"placement", "where agents live: in-rank or dedicated"},
 };
 
@@ -73,6 +74,9 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   if (!network) return tl::unexpected<Error>(network.error());
   const auto bulk = config->text("bulk", "auto").and_then(parse_bulk);
   if (!bulk) return tl::unexpected<Error>(bulk.error());
+  const auto machine = config->text("machine", "");
+  if (!machine) return tl::unexpected<Error>(machine.error());
+  options.machine = *machine;
   options.bulk = *bulk;
   options.network = *network;
   const auto placement = config->text("placement", "in-rank").and_then(parse_placement);

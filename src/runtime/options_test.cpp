@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What variables and files may set, and that a typing error in one is seen.
 // RuntimeOptions from variables and from a file: each key reaches its option, and a value that
 // cannot be meant is refused with its key.
 #include <forebay/config.hpp>
@@ -24,6 +23,7 @@ TEST(RuntimeOptions, variables_set_what_they_name) {
                                      {"FOREBAY_ENGINE", "threads"},
                                      {"FOREBAY_COPY_THREADS", "3"},
                                      {"FOREBAY_PLACEMENT", "dedicated"},
+                                     {"FOREBAY_MACHINE", "lustre-small"},
                                      {"FOREBAY_SAMPLES", "somewhere"},
                                      {"PATH", "elsewhere"}});
   ASSERT_TRUE(options) << options.error().message();
@@ -31,6 +31,7 @@ TEST(RuntimeOptions, variables_set_what_they_name) {
   EXPECT_EQ(options->engine, EngineChoice::kThreads);
   EXPECT_EQ(options->copy_threads, 3U);
   EXPECT_EQ(options->placement, Placement::kDedicated);
+  EXPECT_EQ(options->machine, "lustre-small");
 }
 
 TEST(RuntimeOptions, nonsense_is_refused_by_name) {

@@ -78,14 +78,16 @@ struct Request {
 /// A session that is read by this rank.
 Result<SharedSession> host_session(RuntimeCore& runtime, Way way, const Request& request) {
   const auto turn = runtime.take_turn();
-  auto complete = plan_read({.extent = request.extent,
-                             .access = way.access,
-                             .access_reason = way.reason,
-                             .cached = way.cached,
-                             .alignment_bytes = way.file->alignment_bytes(),
-                             .available_bytes = runtime.windows()->available_bytes(),
-                             .total_bytes = runtime.windows()->budget_bytes()},
-                            request.plan);
+  ReadFacts facts{.extent = request.extent,
+                  .access = way.access,
+                  .access_reason = way.reason,
+                  .cached = way.cached,
+                  .alignment_bytes = way.file->alignment_bytes(),
+                  .available_bytes = runtime.windows()->available_bytes(),
+                  .total_bytes = runtime.windows()->budget_bytes()};
+  if (auto known = runtime.know_storage(facts, *way.file); !known)
+    return tl::unexpected<Error>(known.error());
+  auto complete = plan_read(facts, request.plan);
   if (!complete) return tl::unexpected<Error>(complete.error());
   auto agent = runtime.agent_for(*complete->access);
   if (!agent) return tl::unexpected<Error>(agent.error());

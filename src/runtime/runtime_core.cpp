@@ -53,6 +53,7 @@ unsigned copy_threads(const RuntimeOptions& options) {
 
 RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
     : options_(std::move(options)),
+      storage_(options_.machine),
       division_(divide(ranks, options_.placement)),
       ranks_(division_.map([](const Division& division) { return division.ours; })),
       windows_(std::make_shared<read::WindowPool>(options_.budget_bytes)),
@@ -300,14 +301,16 @@ Result<read::NodeAgent::Hosted> RuntimeCore::open_host(read::NodeAgent::Order or
   auto agent = agent_for(like);
   if (!agent) return tl::unexpected<Error>(agent.error());
   const auto turn = take_turn();
-  const ReadFacts facts{.extent = request.extent,
-                        .access = like,
-                        .access_reason = way->reason,
-                        .alignment_bytes = way->file->alignment_bytes(),
-                        .available_bytes = windows_->available_bytes(),
-                        .total_bytes = windows_->budget_bytes(),
-                        .ranks_at_node = division_->here.sharing(),
-                        .linked_nodes = linked_nodes_};
+  ReadFacts facts{.extent = request.extent,
+                  .access = like,
+                  .access_reason = way->reason,
+                  .alignment_bytes = way->file->alignment_bytes(),
+                  .available_bytes = windows_->available_bytes(),
+                  .total_bytes = windows_->budget_bytes(),
+                  .ranks_at_node = division_->here.sharing(),
+                  .linked_nodes = linked_nodes_};
+  if (auto known = know_storage(facts, *way->file); !known)
+    return tl::unexpected<Error>(known.error());
   auto plan = plan_shared(facts, request.plan);
   if (!plan) return tl::unexpected<Error>(plan.error());
   plan->access = way->access;

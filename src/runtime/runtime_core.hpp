@@ -21,6 +21,7 @@
 #include "read/node_links.hpp"
 #include "read/window_pool.hpp"
 #include "runtime/division.hpp"
+#include "runtime/known_storage.hpp"
 #include "runtime/session_registry.hpp"
 #include "runtime/way.hpp"
 
@@ -58,6 +59,11 @@ class RuntimeCore {
   /// Ranks that share the node's agent, its own included.
   std::uint32_t ranks_at_node() const noexcept { return ranks_at_node_; }
 
+  /// Completes what a plan needs to know of the file's storage.
+  Status know_storage(ReadFacts& facts, const storage::File& file) const {
+    return storage_.add_to(facts, file);
+  }
+
   /// Who wonders why a file is read as it is finds the answer in the log.
   void tell_of(const std::string& path, const ReadPlan& plan) const;
 
@@ -83,6 +89,7 @@ class RuntimeCore {
   void log(LogLevel level, const std::string& text) const;
 
   const RuntimeOptions options_;
+  const KnownStorage storage_;
   EventLoop loop_;
   const Result<Division> division_;
   const Result<std::shared_ptr<comm::Communicator>> ranks_;

@@ -17,6 +17,7 @@ static_assert(std::endian::native == std::endian::little, "layouts of Lustre are
 constexpr std::uint32_t kLustreMagicV1 = 0x0BD10BD0;
 constexpr std::uint32_t kLustreMagicV3 = 0x0BD30BD0;
 constexpr std::uint64_t kAttributeBytesMax = 4096;
+constexpr std::uint64_t kMachineBytesMax = 65536;
 
 /// The head that both versions share.
 struct LustreHead {
@@ -83,6 +84,16 @@ std::optional<Stripes> stripes_of(const File& file) {
   if (file.file_system() != FileSystem::kFuse) return std::nullopt;
   const auto text = attribute_of(file.descriptor(), "user.emufs.layout", memory);
   return parse_emufs_layout({reinterpret_cast<const char*>(text.data()), text.size()});
+}
+
+std::optional<std::string> machine_text_of(const File& file) {
+  if (file.descriptor() < 0 || file.file_system() != FileSystem::kFuse) return std::nullopt;
+  std::string text(kMachineBytesMax, '\0');
+  const auto got = attribute_of(file.descriptor(), "user.emufs.machine",
+                                std::as_writable_bytes(std::span(text)));
+  if (got.empty()) return std::nullopt;
+  text.resize(got.size());
+  return text;
 }
 
 }  // namespace forebay::storage

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a file is cut over the servers of a parallel file system, where the file system tells: reads
-// that follow stripes keep all servers busy, and one request is never for two of them. Parsing is
+// What a parallel file system tells of itself: how a file is cut over its servers, so that reads
+// follow stripes, keep all servers busy, and one request is never for two of them. Parsing is
 // apart from asking, so that it is tested without such a file system.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "storage/file.hpp"
@@ -25,6 +26,10 @@ struct Stripes {
 /// What the file system tells of the file: Lustre and emufs do, by extended attributes. No value
 /// elsewhere, for layouts of several parts, and for files without a descriptor. Reads no data.
 std::optional<Stripes> stripes_of(const File& file);
+
+/// The machine file (docs/formats/machine.md) of the storage, where the file system describes
+/// itself by the attribute "user.emufs.machine", as emufs does.
+std::optional<std::string> machine_text_of(const File& file);
 
 /// The attribute "lustre.lov": struct lov_user_md_v1 or _v3 of lustre_user.h, little-endian.
 std::optional<Stripes> parse_lustre_layout(std::span<const std::byte> attribute);
