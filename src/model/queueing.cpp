@@ -83,26 +83,32 @@ double makespan_us(const Service& service, double requests, double in_flight) {
 /// How a plan falls on the servers of the file's layout.
 struct Spread {
   double part_bytes = 0;
-  double parts_in_flight = 1;  ///< at each server that has some
-  double share = 1;            ///< of the servers that have some at a time
+  double parts_of_request = 1;
+  double requests_in_flight = 1;
+  double servers_of_request = 1;  ///< that have a part of one request
+  double servers_in_use = 1;      ///< that have some part of those in flight
+  double parts_in_flight = 1;     ///< at each of these
 };
 
 Spread spread_of(const Machine& machine, const TransferPlan& plan) {
   const std::uint64_t stripe =
       plan.layout.stripe_count == 1 ? plan.bytes : plan.layout.stripe_bytes;
-  const std::uint64_t part =
-      std::min({plan.request_bytes, stripe, machine.client.request_bytes_max, plan.bytes});
-  const double part_bytes = static_cast<double>(part);
-  const double window_parts = static_cast<double>(plan.agents) * plan.depth *
-                              static_cast<double>(std::min(plan.request_bytes, plan.bytes)) /
-                              part_bytes;
-  const double parts_of_stripe = static_cast<double>(stripe) / part_bytes;
+  const std::uint64_t request = std::min(plan.request_bytes, plan.bytes);
+  const std::uint64_t part = std::min({request, stripe, machine.client.request_bytes_max});
+  Spread spread{.part_bytes = static_cast<double>(part)};
+  spread.parts_of_request = static_cast<double>(request) / spread.part_bytes;
+  spread.requests_in_flight = static_cast<double>(plan.agents) * plan.depth;
+  const double parts_in_flight = spread.requests_in_flight * spread.parts_of_request;
   const double servers = plan.layout.stripe_count;
-  // So many stripes are touched by parts in a row, wherever they begin, on average.
-  const double busy = std::clamp(1 + (window_parts - 1) / parts_of_stripe, 1.0, servers);
-  return {.part_bytes = part_bytes,
-          .parts_in_flight = std::max(1.0, window_parts / busy),
-          .share = busy / servers};
+  const double stripes_of_request = static_cast<double>(request) / static_cast<double>(stripe);
+  // Requests in a row touch so many stripes on average, wherever the row begins.
+  const double stripes_in_flight = stripes_of_request >= 1
+                                       ? spread.requests_in_flight * stripes_of_request
+                                       : 1 + (spread.requests_in_flight - 1) * stripes_of_request;
+  spread.servers_of_request = std::clamp(stripes_of_request, 1.0, servers);
+  spread.servers_in_use = std::clamp(stripes_in_flight, 1.0, servers);
+  spread.parts_in_flight = std::max(1.0, parts_in_flight / spread.servers_in_use);
+  return spread;
 }
 
 /// The bytes of stripes j, j + stripe_count, ... of a file.
@@ -113,6 +119,34 @@ double bytes_of_column(const TransferPlan& plan, std::uint64_t column) {
   const std::uint64_t before = std::min(in_last_row, column * stripe);
   const std::uint64_t whole_rows = plan.bytes / row;
   return static_cast<double>(whole_rows * stripe + std::min(in_last_row - before, stripe));
+}
+
+/// What the servers of a layout say of a plan.
+struct ServerTimes {
+  double slowest_us = 0;      ///< of all, each with what lies on it
+  double sum_us = 0;          ///< one after the other
+  double one_request_us = 0;  ///< the longest
+};
+
+ServerTimes server_times(const Machine& machine, const TransferPlan& plan, const Spread& spread) {
+  const double link = machine.client.link_bandwidth_mb_per_s;
+  const double link_us = transfer_us(spread.part_bytes, link);
+  const double parts_of_request = std::ceil(spread.parts_of_request / spread.servers_of_request);
+  ServerTimes times;
+  for (std::uint32_t column = 0; column < plan.layout.stripe_count; ++column) {
+    const std::uint32_t index = (plan.layout.first_server + column) % machine.server_count();
+    Service service = service_of(machine.server(index), plan.kind, spread.part_bytes);
+    service.outside_us = machine.client.link_latency_us + link_us;
+    const double parts = bytes_of_column(plan, column) / spread.part_bytes;
+    if (parts == 0) continue;
+    const double all_us = makespan_us(service, parts, spread.parts_in_flight);
+    const double one_us = makespan_us(service, parts_of_request, parts_of_request) +
+                          std::max(0.0, spread.parts_of_request - parts_of_request) * link_us;
+    times.slowest_us = std::max(times.slowest_us, all_us);
+    times.sum_us += all_us;
+    times.one_request_us = std::max(times.one_request_us, one_us);
+  }
+  return times;
 }
 
 }  // namespace
@@ -149,19 +183,16 @@ double transfer_time_us(const Machine& machine, const TransferPlan& plan) {
   FOREBAY_ASSERT(plan.clients >= 1);
   if (plan.bytes == 0) return 0;
   const Spread spread = spread_of(machine, plan);
-  const double link = machine.client.link_bandwidth_mb_per_s;
-  const double outside_us = machine.client.link_latency_us + transfer_us(spread.part_bytes, link);
-  double slowest_us = 0;
-  for (std::uint32_t column = 0; column < plan.layout.stripe_count; ++column) {
-    const std::uint32_t index = (plan.layout.first_server + column) % machine.server_count();
-    Service service = service_of(machine.server(index), plan.kind, spread.part_bytes);
-    service.outside_us = outside_us;
-    const double parts = bytes_of_column(plan, column) / spread.part_bytes;
-    if (parts == 0) continue;
-    slowest_us = std::max(slowest_us, makespan_us(service, parts, spread.parts_in_flight));
-  }
-  const double by_links_us = transfer_us(static_cast<double>(plan.bytes), link * plan.clients);
-  return std::max(slowest_us / spread.share, by_links_us);
+  const ServerTimes times = server_times(machine, plan, spread);
+  const auto bytes = static_cast<double>(plan.bytes);
+  const double parts = bytes / spread.part_bytes;
+  const double by_servers_us = std::max(times.slowest_us, times.sum_us / spread.servers_in_use);
+  // A request ends with its last part, so few requests of many parts leave servers idle.
+  const double by_requests_us =
+      parts / spread.parts_of_request / spread.requests_in_flight * times.one_request_us;
+  const double by_links_us =
+      transfer_us(bytes, machine.client.link_bandwidth_mb_per_s * plan.clients);
+  return std::max({by_servers_us, by_requests_us, by_links_us});
 }
 
 }  // namespace forebay::model
