@@ -9,6 +9,7 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing>=2.3)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc>=2.9)
+pkg_check_modules(fuse3 REQUIRED IMPORTED_TARGET fuse3>=3.14)
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus>=3.3)
 
 if(FOREBAY_TESTS)

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/emufs/asker.hpp"
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/descriptor.hpp"
+#include "tools/emufs/timekeeper.hpp"
+
+namespace forebay::emufs {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The kernel writes this of a thread that has a processor.
+constexpr std::string_view kRuns = "running";
+constexpr model::Time kPatience = 50us;
+
+std::string_view read_start(int file, std::array<char, 128>& text) {
+  const ssize_t size = ::pread(file, text.data(), text.size(), 0);
+  return {text.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
+}
+
+}  // namespace
+
+std::optional<long> parse_system_call(std::string_view text) {
+  long number = -1;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc{} || number < 0) return std::nullopt;
+  return number;
+}
+
+bool asks_for_attributes(long system_call) {
+  switch (system_call) {
+#ifdef SYS_stat
+    case SYS_stat:
+    case SYS_lstat:
+#endif
+    case SYS_fstat:
+    case SYS_newfstatat:
+    case SYS_statx:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Purpose purpose_of(pid_t thread) {
+  const std::string path = "/proc/" + std::to_string(thread) + "/syscall";
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return Purpose::kUnknown;
+  std::array<char, 128> text{};
+  std::string_view start = read_start(file.get(), text);
+  // It goes to sleep after it has asked: we may be quicker.
+  for (const model::Time end = monotonic_now() + kPatience;
+       start.starts_with(kRuns) && monotonic_now() < end;) {
+    start = read_start(file.get(), text);
+  }
+  const auto number = parse_system_call(start);
+  if (!number) return Purpose::kUnknown;
+  return asks_for_attributes(*number) ? Purpose::kAttributes : Purpose::kOther;
+}
+
+}  // namespace forebay::emufs

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/emufs/background.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace forebay::emufs {
+
+namespace {
+
+using nlohmann::json;
+
+std::string read_to_end(int descriptor) {
+  std::string text;
+  char block[4096];
+  for (;;) {
+    const ssize_t got = ::read(descriptor, block, sizeof(block));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return text;
+    text.append(block, static_cast<std::size_t>(got));
+  }
+}
+
+[[noreturn]] void end_with(const std::string& text) {
+  const json verdict = json::parse(text, nullptr, false);
+  if (!verdict.is_object()) {
+    std::fputs("forebay-emufs ended before it could say why\n", stderr);
+    std::_Exit(EXIT_FAILURE);
+  }
+  std::fputs(verdict.value("out", "").c_str(), stdout);
+  std::fputs(verdict.value("err", "").c_str(), stderr);
+  std::fflush(nullptr);
+  std::_Exit(verdict.value("code", EXIT_FAILURE));
+}
+
+void leave_standard_streams() {
+  const int nothing = ::open("/dev/null", O_RDWR);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    ::dup2(nothing, stream);
+  if (nothing > STDERR_FILENO) ::close(nothing);
+}
+
+}  // namespace
+
+int go_to_background() {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return -1;
+  const pid_t child = ::fork();
+  if (child != 0) {
+    ::close(ends[1]);
+    end_with(child > 0 ? read_to_end(ends[0]) : "");
+  }
+  ::close(ends[0]);
+  ::setsid();
+  // A folder that we stand in could not be unmounted.
+  static_cast<void>(::chdir("/") == 0);
+  return ends[1];
+}
+
+void give_verdict(int descriptor, const Verdict& verdict) {
+  const json message = {{"code", verdict.exit_code}, {"out", verdict.out}, {"err", verdict.err}};
+  const std::string text = message.dump(-1, ' ', false, json::error_handler_t::replace);
+  leave_standard_streams();
+  const char* next = text.data();
+  for (std::size_t left = text.size(); left > 0;) {
+    const ssize_t written = ::write(descriptor, next, left);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    next += written;
+    left -= static_cast<std::size_t>(written);
+  }
+  ::close(descriptor);
+}
+
+}  // namespace forebay::emufs

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// An emulated storage from mounting to unmounting: makes the parts in their order, and takes them
+// apart in the opposite one, whoever ends it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tools/emufs/file_system.hpp"
+#include "tools/emufs/mounts.hpp"
+
+namespace forebay::emufs {
+
+class Emulation {
+ public:
+  struct Plan {
+    Settings settings;
+    Places places;
+    std::string record;  ///< empty: nothing is recorded
+  };
+
+  /// Mounts all clients, which work when this returns.
+  static Result<std::unique_ptr<Emulation>> start(Plan plan);
+  /// Unmounts what is mounted still.
+  ~Emulation();
+  Emulation(const Emulation&) = delete;
+  Emulation& operator=(const Emulation&) = delete;
+
+  /// Where the clients are mounted.
+  std::vector<std::string> mount_points() const;
+  /// Readable when all mounts have ended.
+  int ended() const noexcept { return ended_.get(); }
+  /// Why read-ahead is not what the machine says; empty if it is.
+  const std::string& remark() const noexcept { return remark_; }
+
+ private:
+  explicit Emulation(Plan plan) : plan_(std::move(plan)) {}
+  Status prepare();
+  Status mount_clients();
+  Status mount_client(model::ClientId number);
+  Status measure();
+  void client_ended();
+
+  Plan plan_;
+  std::unique_ptr<FileSystem> file_system_;
+  std::vector<std::string> folders_made_;
+  Descriptor ended_;
+  std::atomic<std::size_t> mounted_{0};
+  std::string remark_;
+};
+
+}  // namespace forebay::emufs

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/emufs/fault_commands.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+#include "tools/emufs/file_system.hpp"
+
+namespace forebay::emufs {
+
+namespace {
+
+using model::ServerCondition;
+using model::ServerName;
+using nlohmann::json;
+
+bool same(ServerName a, ServerName b) { return a.kind == b.kind && a.index == b.index; }
+
+/// A whole number of at least 0, or the fallback where the key is absent.
+std::optional<std::uint64_t> whole(const json& command,
+                                   const char* key,
+                                   std::optional<std::uint64_t> fallback = {}) {
+  const auto it = command.find(key);
+  if (it == command.end()) return fallback;
+  if (!it->is_number_unsigned()) return std::nullopt;
+  return it->get<std::uint64_t>();
+}
+
+std::string word(const json& command, const char* key, const char* fallback) {
+  const auto it = command.find(key);
+  return it != command.end() && it->is_string() ? it->get<std::string>() : fallback;
+}
+
+int add_eio(FileSystem& file_system, const json& command) {
+  const std::string path = word(command, "path", "");
+  const auto offset = whole(command, "offset", 0);
+  const auto size = whole(command, "size", all);
+  const std::string on = word(command, "on", "both");
+  if (path.empty() || path.front() == '/' || !offset || !size) return EINVAL;
+  if (on != "read" && on != "write" && on != "both") return EINVAL;
+  struct stat file{};
+  if (::fstatat(file_system.inodes.root().fd(), path.c_str(), &file, 0) != 0) return errno;
+  const auto when = on == "read"    ? FaultOn::kRead
+                    : on == "write" ? FaultOn::kWrite
+                                    : FaultOn::kBoth;
+  file_system.faults.add({id_of({file.st_dev, file.st_ino}), path, {*offset, *size}, when});
+  return 0;
+}
+
+std::optional<ServerCondition> condition_of(const std::string& state, double slowness) {
+  using State = ServerCondition::State;
+  if (!(slowness > 0)) return std::nullopt;
+  if (state == "works") return ServerCondition{State::kWorks, slowness};
+  if (state == "stall") return ServerCondition{State::kStopped, slowness};
+  if (state == "drop") return ServerCondition{State::kDrops, slowness};
+  return std::nullopt;
+}
+
+void put_in_force(FileSystem& file_system, const ServerFault& fault) {
+  file_system.time->with_model([&fault](model::StorageModel& model, model::Time now) {
+    model.set_condition(now, fault.server, fault.condition);
+  });
+}
+
+int set_server(FileSystem& file_system, const json& command) {
+  const auto number = whole(command, "number");
+  const bool metadata = command.value("metadata", false);
+  const model::Machine& machine = file_system.settings.machine;
+  const std::uint32_t count = metadata ? machine.metadata.servers : machine.server_count();
+  if (!number || *number >= count) return EINVAL;
+  const std::string state = word(command, "state", "works");
+  const auto condition = condition_of(state, command.value("slowness", 1.0));
+  if (!condition) return EINVAL;
+  const ServerName server{metadata ? ServerName::Kind::kMetadata : ServerName::Kind::kData,
+                          static_cast<std::uint32_t>(*number)};
+  const ServerFault fault{server, *condition, state};
+  file_system.server_faults.set(fault);
+  put_in_force(file_system, fault);
+  return 0;
+}
+
+int clear(FileSystem& file_system) {
+  file_system.faults.clear();
+  for (ServerFault& fault : file_system.server_faults.take_all()) {
+    fault.condition = {};
+    put_in_force(file_system, fault);
+  }
+  return 0;
+}
+
+int obey(FileSystem& file_system, const json& command) {
+  const std::string kind = word(command, "kind", "");
+  if (kind == "eio") return add_eio(file_system, command);
+  if (kind == "server") return set_server(file_system, command);
+  if (kind == "clear") return clear(file_system);
+  if (kind == "enospc") {
+    const auto after = whole(command, "after");
+    if (!after) return EINVAL;
+    file_system.faults.set_space(*after);
+    return 0;
+  }
+  if (kind != "edquot") return EINVAL;
+  const auto user = whole(command, "uid");
+  const auto limit = whole(command, "limit");
+  if (!user || *user > UINT32_MAX || !limit) return EINVAL;
+  file_system.faults.set_quota(static_cast<uid_t>(*user), *limit);
+  return 0;
+}
+
+}  // namespace
+
+void ServerFaults::set(const ServerFault& fault) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(faults_, [&](const ServerFault& old) { return same(old.server, fault.server); });
+  const bool works =
+      fault.condition.state == ServerCondition::State::kWorks && fault.condition.slowness == 1;
+  if (!works) faults_.push_back(fault);
+}
+
+std::vector<ServerFault> ServerFaults::all() const {
+  const std::lock_guard lock(mutex_);
+  return faults_;
+}
+
+std::vector<ServerFault> ServerFaults::take_all() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(faults_, {});
+}
+
+int command_fault(FileSystem& file_system, std::string_view text) {
+  const json command = json::parse(text, nullptr, false);
+  if (!command.is_object()) return EINVAL;
+  try {
+    return obey(file_system, command);
+  } catch (const json::type_error&) {
+    return EINVAL;
+  }
+}
+
+}  // namespace forebay::emufs

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/emufs/inodes.hpp"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/assert.hpp"
+
+namespace forebay::emufs {
+
+model::FileId id_of(FileKey key) noexcept {
+  // A backing folder may hold mounts of several devices; their inode numbers must not meet.
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+  return key.number ^ (static_cast<std::uint64_t>(key.device) * kOdd);
+}
+
+void Inode::changed_by(model::ClientId client) {
+  const std::lock_guard lock(mutex_);
+  const bool was_current = seen_[client] == version_;
+  ++version_;
+  if (was_current) seen_[client] = version_;
+}
+
+bool Inode::opened_by(model::ClientId client) {
+  const std::lock_guard lock(mutex_);
+  const bool current = seen_[client] == version_;
+  seen_[client] = version_;
+  return current;
+}
+
+std::optional<model::Layout> Inode::layout() const {
+  const std::lock_guard lock(mutex_);
+  return layout_;
+}
+
+void Inode::set_layout(const std::optional<model::Layout>& layout) {
+  const std::lock_guard lock(mutex_);
+  layout_ = layout;
+}
+
+Inodes::Inodes(Descriptor root, const struct stat& attributes, std::uint32_t clients)
+    : clients_(clients), root_(std::make_shared<Inode>(std::move(root), attributes, clients)) {}
+
+Outcome<Found> Inodes::find(const Inode& folder, const char* name) {
+  Descriptor descriptor(::openat(folder.fd(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!descriptor) return fails(errno);
+  Found found;
+  if (::fstatat(descriptor.get(), "", &found.attributes, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) !=
+      0) {
+    return fails(errno);
+  }
+  const FileKey key{found.attributes.st_dev, found.attributes.st_ino};
+  if (key == root_->key()) return fails(ELOOP);
+  const std::lock_guard lock(mutex_);
+  auto& inode = by_id_[id_of(key)];
+  if (!inode) inode = std::make_shared<Inode>(std::move(descriptor), found.attributes, clients_);
+  ++inode->lookups_;
+  found.inode = inode.get();
+  return found;
+}
+
+Inode* Inodes::hold(model::FileId id) {
+  const std::lock_guard lock(mutex_);
+  const auto it = by_id_.find(id);
+  if (it == by_id_.end()) return nullptr;
+  ++it->second->lookups_;
+  return it->second.get();
+}
+
+void Inodes::forget(Inode& inode, std::uint64_t times) {
+  if (&inode == root_.get()) return;
+  std::shared_ptr<Inode> gone;  // closed after the lock is free
+  const std::lock_guard lock(mutex_);
+  FOREBAY_ASSERT(inode.lookups_ >= times);
+  inode.lookups_ -= times;
+  if (inode.lookups_ > 0) return;
+  const auto it = by_id_.find(inode.id());
+  gone = std::move(it->second);
+  by_id_.erase(it);
+}
+
+}  // namespace forebay::emufs

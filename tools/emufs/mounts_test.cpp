@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/emufs/mounts.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/sysmacros.h>
+
+#include "tools/emufs/arguments.hpp"
+
+namespace forebay::emufs {
+namespace {
+
+TEST(Mounts, are_read_from_the_kernels_list) {
+  const auto entries = parse_mounts(
+      "22 1 254:0 / / rw,relatime shared:1 master:2 - ext4 /dev/root rw\n"
+      "70 22 0:51 /sub /mnt/with\\040blank rw - fuse.forebay-emufs /data/back rw,user_id=0\n");
+  EXPECT_THAT(entries, ::testing::ElementsAre(MountEntry{"/", "ext4", "/dev/root", makedev(254, 0)},
+                                              MountEntry{"/mnt/with blank", "fuse.forebay-emufs",
+                                                         "/data/back", makedev(0, 51)}));
+}
+
+TEST(Mounts, lines_that_are_none_are_left_out) {
+  EXPECT_TRUE(parse_mounts("").empty());
+  EXPECT_TRUE(parse_mounts("22 1 254:0 / /\n\nx y z\n").empty());
+}
+
+Result<Command> parse(std::vector<std::string> words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words)
+    pointers.push_back(word.data());
+  return parse_command(pointers);
+}
+
+TEST(Arguments, of_a_mount) {
+  const auto command = parse({"mount", "--machine", "nfs", "back", "--clients", "3", "--no-delay",
+                              "point", "--record", "file"});
+  ASSERT_TRUE(command);
+  const auto& mount = std::get<MountCommand>(*command);
+  EXPECT_EQ(mount.machine, "nfs");
+  EXPECT_EQ(mount.backing, "back");
+  EXPECT_EQ(mount.mount_point, "point");
+  EXPECT_EQ(mount.clients, 3U);
+  EXPECT_EQ(mount.delays, Delays::kNone);
+  EXPECT_EQ(mount.syncing, Syncing::kKept);
+  EXPECT_EQ(mount.record, "file");
+}
+
+TEST(Arguments, of_a_replay) {
+  const auto command = parse({"replay", "r", "f", "--cut", "7", "--unsynced", "random"});
+  ASSERT_TRUE(command);
+  const auto& replay = std::get<ReplayCommand>(*command);
+  EXPECT_EQ(replay.cut, 7U);
+  EXPECT_EQ(replay.unsynced, Unsynced::kRandom);
+}
+
+TEST(Arguments, what_is_wrong_is_named) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
+      {{}, "name a command"},
+      {{"fly"}, "unknown command fly"},
+      {{"mount", "a"}, "BACKING and MOUNT_POINT"},
+      {{"mount", "a", "b", "--clients", "0"}, "--clients"},
+      {{"mount", "a", "b", "--clients", "1x"}, "--clients"},
+      {{"mount", "a", "b", "--machine"}, "--machine"},
+      {{"mount", "a", "b", "--quick"}, "unknown option --quick"},
+      {{"replay", "r", "f", "--unsynced", "some"}, "--unsynced"}};
+  for (const auto& [words, complaint] : wrong) {
+    const auto command = parse(words);
+    ASSERT_FALSE(command) << complaint;
+    EXPECT_THAT(command.error().cause(), ::testing::HasSubstr(complaint));
+  }
+}
+
+}  // namespace
+}  // namespace forebay::emufs

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations on names: looking them up, making, moving and removing them. They work on the backing
+// folder at once; the answer waits for the metadata server of the name.
+#include <cerrno>
+#include <cstdio>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/emufs/call.hpp"
+
+namespace forebay::emufs {
+
+namespace {
+
+using model::RequestKind;
+
+int errno_of(int result) { return result == 0 ? 0 : errno; }
+
+/// Looks a name up and notes by which name it was found.
+Outcome<Found> find(const Call& call, const Inode& folder, const char* name) {
+  auto found = call.file_system().inodes.find(folder, name);
+  if (found) found->inode->set_name_hash(call.on_name(RequestKind::kStat, folder, name).name);
+  return found;
+}
+
+/// Answers with a name that was found; the kernel counts it from then on.
+void answer_entry(const Call& call, const model::Request& cost, const Found& found) {
+  FileSystem& file_system = call.file_system();
+  const fuse_req_t request = call.request();
+  call.answer(
+      cost,
+      [request, found, &file_system] {
+        const fuse_entry_param entry = entry_of(file_system, found);
+        if (fuse_reply_entry(request, &entry) != 0) file_system.inodes.forget(*found.inode, 1);
+      },
+      [request, found, &file_system](int error_number) {
+        file_system.inodes.forget(*found.inode, 1);
+        fuse_reply_err(request, error_number);
+      });
+}
+
+/// What was made belongs to the caller, and to the group of a folder that says so.
+int give_to_caller(const Call& call, const Inode& folder, const char* name) {
+  const fuse_ctx& caller = *fuse_req_ctx(call.request());
+  if (caller.uid == 0 && caller.gid == 0) return 0;
+  struct stat above{};
+  if (::fstatat(folder.fd(), "", &above, AT_EMPTY_PATH) != 0) return errno;
+  const gid_t group = (above.st_mode & S_ISGID) != 0 ? static_cast<gid_t>(-1) : caller.gid;
+  return errno_of(::fchownat(folder.fd(), name, caller.uid, group, AT_SYMLINK_NOFOLLOW));
+}
+
+/// What making a name leads to, whatever was made.
+void answer_made(const Call& call, const Inode& folder, const std::string& name) {
+  const int owned = give_to_caller(call, folder, name.c_str());
+  if (owned != 0) return call.fail(owned);
+  const auto found = find(call, folder, name.c_str());
+  if (!found) return call.fail(found.error());
+  call.file_system().layouts.on_created(folder, *found->inode);
+  answer_entry(call, call.on_name(RequestKind::kCreate, folder, name.c_str()), *found);
+}
+
+/// The record of what was made, with what it is now.
+void keep_made(Recording& recording, const Inode& folder, Record record) {
+  struct stat made{};
+  if (!recording.is_on()) return;
+  if (::fstatat(folder.fd(), record.name.c_str(), &made, AT_SYMLINK_NOFOLLOW) != 0) return;
+  record.file = id_of({made.st_dev, made.st_ino});
+  record.folder = folder.id();
+  record.mode = made.st_mode;
+  record.user = made.st_uid;
+  record.group = made.st_gid;
+  recording.keep(record);
+}
+
+template <class Make>
+void make(fuse_req_t request, fuse_ino_t parent, const Record& record, Make make_it) {
+  const Call call(request);
+  const Inode& folder = call.inode(parent);
+  {
+    Recording recording(call.file_system().recorder.get());
+    const int made = errno_of(make_it(folder));
+    if (made != 0) return call.fail(made);
+    keep_made(recording, folder, record);
+  }
+  answer_made(call, folder, record.name);
+}
+
+void lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
+  const Call call(request);
+  const auto found = find(call, call.inode(parent), name);
+  if (!found) {
+    call.fail(found.error());
+  } else {
+    const fuse_entry_param entry = entry_of(call.file_system(), *found);
+    if (fuse_reply_entry(request, &entry) != 0) call.file_system().inodes.forget(*found->inode, 1);
+  }
+  call.note_lookup();
+}
+
+/// A file that nobody knows by name or has open: the model need not keep its locks.
+void forget_file(const Call& call, Inode& inode, std::uint64_t times) {
+  FileSystem& file_system = call.file_system();
+  struct stat left{};
+  const bool gone = file_system.has_locks() && inode.kind() == S_IFREG &&
+                    ::fstatat(inode.fd(), "", &left, AT_EMPTY_PATH) == 0 && left.st_nlink == 0;
+  const model::FileId id = inode.id();
+  file_system.inodes.forget(inode, times);
+  if (!gone) return;
+  file_system.time->with_model(
+      [id](model::StorageModel& model, model::Time) { model.forget_file(id); });
+}
+
+void forget(fuse_req_t request, fuse_ino_t node, std::uint64_t times) {
+  const Call call(request);
+  forget_file(call, call.inode(node), times);
+  fuse_reply_none(request);
+}
+
+void forget_many(fuse_req_t request, std::size_t count, fuse_forget_data* forgets) {
+  const Call call(request);
+  for (std::size_t i = 0; i < count; ++i) {
+    forget_file(call, call.inode(forgets[i].ino), forgets[i].nlookup);
+  }
+  fuse_reply_none(request);
+}
+
+void make_node(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
+  const auto kind = S_ISREG(mode) ? RecordKind::kCreate : RecordKind::kMknod;
+  make(request, parent, {.kind = kind, .name = name, .size = device},
+       [=](const Inode& folder) { return ::mknodat(folder.fd(), name, mode, device); });
+}
+
+void make_folder(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode) {
+  make(request, parent, {.kind = RecordKind::kMkdir, .name = name},
+       [=](const Inode& folder) { return ::mkdirat(folder.fd(), name, mode); });
+}
+
+void make_symlink(fuse_req_t request, const char* to, fuse_ino_t parent, const char* name) {
+  make(request, parent, {.kind = RecordKind::kSymlink, .name = name, .data = to},
+       [=](const Inode& folder) { return ::symlinkat(to, folder.fd(), name); });
+}
+
+void link(fuse_req_t request, fuse_ino_t node, fuse_ino_t parent, const char* name) {
+  const Call call(request);
+  const Inode& inode = call.inode(node);
+  const Inode& folder = call.inode(parent);
+  {
+    Recording recording(call.file_system().recorder.get());
+    const int made =
+        errno_of(::linkat(AT_FDCWD, inode.path().c_str(), folder.fd(), name, AT_SYMLINK_FOLLOW));
+    if (made != 0) return call.fail(made);
+    recording.keep(
+        {.kind = RecordKind::kLink, .file = inode.id(), .folder = folder.id(), .name = name});
+  }
+  const auto found = find(call, folder, name);
+  if (!found) return call.fail(found.error());
+  answer_entry(call, call.on_name(RequestKind::kCreate, folder, name), *found);
+}
+
+model::FileId id_at(const Inode& folder, const char* name) {
+  struct stat found{};
+  if (::fstatat(folder.fd(), name, &found, AT_SYMLINK_NOFOLLOW) != 0) return 0;
+  return id_of({found.st_dev, found.st_ino});
+}
+
+void remove(fuse_req_t request, fuse_ino_t parent, const char* name, int flags) {
+  const Call call(request);
+  const Inode& folder = call.inode(parent);
+  int removed = 0;
+  {
+    Recording recording(call.file_system().recorder.get());
+    const model::FileId file = recording.is_on() ? id_at(folder, name) : 0;
+    removed = errno_of(::unlinkat(folder.fd(), name, flags));
+    const auto kind = flags == 0 ? RecordKind::kUnlink : RecordKind::kRmdir;
+    if (removed == 0) {
+      recording.keep({.kind = kind, .file = file, .folder = folder.id(), .name = name});
+    }
+  }
+  call.answer_result(call.on_name(RequestKind::kUnlink, folder, name), removed);
+}
+
+void unlink(fuse_req_t request, fuse_ino_t parent, const char* name) {
+  remove(request, parent, name, 0);
+}
+
+void remove_folder(fuse_req_t request, fuse_ino_t parent, const char* name) {
+  remove(request, parent, name, AT_REMOVEDIR);
+}
+
+// NOLINTNEXTLINE(readability-function-size): libfuse says what the parameters are
+void rename(fuse_req_t request,
+            fuse_ino_t parent,
+            const char* name,
+            fuse_ino_t to_parent,
+            const char* to_name,
+            unsigned flags) {
+  const Call call(request);
+  const Inode& from = call.inode(parent);
+  const Inode& to = call.inode(to_parent);
+  int renamed = 0;
+  {
+    Recording recording(call.file_system().recorder.get());
+    const model::FileId file = recording.is_on() ? id_at(from, name) : 0;
+    renamed = errno_of(::renameat2(from.fd(), name, to.fd(), to_name, flags));
+    if (renamed == 0) {
+      recording.keep({.kind = RecordKind::kRename,
+                      .file = file,
+                      .folder = from.id(),
+                      .to_folder = to.id(),
+                      .name = name,
+                      .to_name = to_name,
+                      .size = flags});
+    }
+  }
+  call.answer_result(call.on_name(RequestKind::kCreate, to, to_name), renamed);
+}
+
+}  // namespace
+
+void add_name_operations(fuse_lowlevel_ops& operations) {
+  operations.lookup = lookup;
+  operations.forget = forget;
+  operations.forget_multi = forget_many;
+  operations.mknod = make_node;
+  operations.mkdir = make_folder;
+  operations.symlink = make_symlink;
+  operations.link = link;
+  operations.unlink = unlink;
+  operations.rmdir = remove_folder;
+  operations.rename = rename;
+}
+
+}  // namespace forebay::emufs

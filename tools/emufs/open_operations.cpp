@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening and closing files, and what an opened file means for the page cache of its client.
+#include <cerrno>
+#include <memory>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/emufs/call.hpp"
+
+namespace forebay::emufs {
+
+namespace {
+
+using model::RequestKind;
+
+bool only_writes(int flags) { return (flags & O_ACCMODE) == O_WRONLY; }
+
+/// Whether reads and writes of an opened file pass by the page cache. What can only write gains
+/// nothing from it, and the kernel lets one thread at a time write through it.
+bool passes_by_cache(const FileSystem& file_system, int flags) {
+  return !file_system.settings.machine.client.page_cache || only_writes(flags);
+}
+
+Addition say_how(const Call& call, Inode& inode, fuse_file_info& info) {
+  const FileSystem& file_system = call.file_system();
+  if (passes_by_cache(file_system, info.flags)) {
+    info.direct_io = 1;
+    return Addition::kParallelWrites;
+  }
+  const bool current = inode.opened_by(call.client().number());
+  info.keep_cache = current || file_system.has_locks() ? 1 : 0;
+  return Addition::kNone;
+}
+
+/// The backing file is written at offsets that the kernel has worked out, through its page cache.
+int backing_flags(int flags) {
+  return (flags & ~(O_NOFOLLOW | O_APPEND | O_DIRECT | O_CREAT | O_EXCL)) | O_CLOEXEC;
+}
+
+void answer_opened(const Call& call,
+                   const model::Request& cost,
+                   std::unique_ptr<OpenFile> file,
+                   fuse_file_info info) {
+  const fuse_req_t request = call.request();
+  const Addition addition = say_how(call, *file->inode, info);
+  info.fh = reinterpret_cast<std::uint64_t>(file.get());
+  call.answer(cost, [request, info, addition, file = std::move(file)]() mutable {
+    add_to_next_reply(addition);
+    // Interrupted meanwhile, it stays ours and is closed.
+    if (fuse_reply_open(request, &info) == 0) leave_to_kernel(file);
+  });
+}
+
+Outcome<std::unique_ptr<OpenFile>> open_backing(const Call& call, Inode& inode, int flags) {
+  Recording recording(call.file_system().recorder.get());
+  Descriptor descriptor(::open(inode.path().c_str(), backing_flags(flags)));
+  if (!descriptor) return fails(errno);
+  if ((flags & O_TRUNC) != 0) {
+    recording.keep({.kind = RecordKind::kTruncate, .file = inode.id()});
+    inode.changed_by(call.client().number());
+  }
+  return std::make_unique<OpenFile>(OpenFile{std::move(descriptor), &inode});
+}
+
+void open(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) {
+  const Call call(request);
+  Inode& inode = call.inode(node);
+  auto file = open_backing(call, inode, info->flags);
+  if (!file) return call.fail(file.error());
+  if ((info->flags & O_TRUNC) != 0) {
+    if (const int result = without_set_user_id(call, inode); result != 0) return call.fail(result);
+    call.forget_pages_of_others(inode);
+  }
+  answer_opened(call, call.on_inode(RequestKind::kOpen, inode), std::move(*file), *info);
+}
+
+struct Made {
+  Found found;
+  std::unique_ptr<OpenFile> file;
+};
+
+void answer_made(const Call& call, const model::Request& cost, Made made, fuse_file_info info) {
+  FileSystem& file_system = call.file_system();
+  const fuse_req_t request = call.request();
+  const Found found = made.found;
+  const Addition addition = say_how(call, *found.inode, info);
+  info.fh = reinterpret_cast<std::uint64_t>(made.file.get());
+  call.answer(
+      cost,
+      [=, &file_system, file = std::move(made.file)]() mutable {
+        const fuse_entry_param entry = entry_of(file_system, found);
+        add_to_next_reply(addition);
+        if (fuse_reply_create(request, &entry, &info) == 0) {
+          leave_to_kernel(file);
+        } else {
+          file_system.inodes.forget(*found.inode, 1);
+        }
+      },
+      [=, &file_system](int error_number) {
+        file_system.inodes.forget(*found.inode, 1);
+        fuse_reply_err(request, error_number);
+      });
+}
+
+int give_to_caller(const Call& call, const Inode& folder, int file, mode_t mode) {
+  const fuse_ctx& caller = *fuse_req_ctx(call.request());
+  struct stat above{};
+  if (caller.uid == 0 && caller.gid == 0) return 0;
+  if (::fstatat(folder.fd(), "", &above, AT_EMPTY_PATH) != 0) return errno;
+  const gid_t group = (above.st_mode & S_ISGID) != 0 ? static_cast<gid_t>(-1) : caller.gid;
+  if (::fchown(file, caller.uid, group) != 0) return errno;
+  // Another owner takes set-user-id bits away.
+  constexpr mode_t kSetId = S_ISUID | S_ISGID;
+  return (mode & kSetId) == 0 || ::fchmod(file, mode & 07777) == 0 ? 0 : errno;
+}
+
+/// Makes the file; EEXIST if somebody was quicker.
+Outcome<Made> make_backing(const Call& call, Inode& folder, Record record, int flags) {
+  const char* name = record.name.c_str();
+  Recording recording(call.file_system().recorder.get());
+  Descriptor file(
+      ::openat(folder.fd(), name, backing_flags(flags) | O_CREAT | O_EXCL, record.mode));
+  if (!file) return fails(errno);
+  const int owned = give_to_caller(call, folder, file.get(), record.mode);
+  if (owned != 0) return fails(owned);
+  const auto found = call.file_system().inodes.find(folder, name);
+  if (!found) return fails(found.error());
+  record.file = found->inode->id();
+  record.folder = folder.id();
+  record.mode = found->attributes.st_mode;
+  record.user = found->attributes.st_uid;
+  record.group = found->attributes.st_gid;
+  recording.keep(record);
+  auto opened = std::make_unique<OpenFile>(OpenFile{std::move(file), found->inode});
+  return Made{*found, std::move(opened)};
+}
+
+Outcome<Made> open_existing(const Call& call, const Inode& folder, const char* name, int flags) {
+  const auto found = call.file_system().inodes.find(folder, name);
+  if (!found) return fails(found.error());
+  auto file = open_backing(call, *found->inode, flags);
+  if (!file) {
+    call.file_system().inodes.forget(*found->inode, 1);
+    return fails(file.error());
+  }
+  return Made{*found, std::move(*file)};
+}
+
+void create(
+    fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, fuse_file_info* info) {
+  const Call call(request);
+  Inode& folder = call.inode(parent);
+  auto cost = call.on_name(RequestKind::kCreate, folder, name);
+  auto made = make_backing(call, folder, {.kind = RecordKind::kCreate, .name = name, .mode = mode},
+                           info->flags);
+  if (made) {
+    call.file_system().layouts.on_created(folder, *made->found.inode);
+  } else if (made.error() == EEXIST && (info->flags & O_EXCL) == 0) {
+    made = open_existing(call, folder, name, info->flags);
+    cost.kind = RequestKind::kOpen;
+  }
+  if (!made) return call.fail(made.error());
+  made->found.inode->set_name_hash(cost.name);
+  answer_made(call, cost, std::move(*made), *info);
+}
+
+void release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
+  const std::unique_ptr<OpenFile> file(&Call::open_file(info));
+  fuse_reply_err(request, 0);
+}
+
+/// Writes have gone through already.
+void flush(fuse_req_t request, fuse_ino_t, fuse_file_info*) { fuse_reply_err(request, 0); }
+
+}  // namespace
+
+void add_open_operations(fuse_lowlevel_ops& operations) {
+  operations.open = open;
+  operations.create = create;
+  operations.release = release;
+  operations.flush = flush;
+}
+
+}  // namespace forebay::emufs

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/emufs/timekeeper.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include "base/service_thread.hpp"
+#include "tools/emufs/priority.hpp"
+
+namespace forebay::emufs {
+
+namespace {
+
+using namespace std::chrono_literals;
+using model::Time;
+
+/// A sleeping thread is woken a little late, by an amount that varies: it sets its alarm so much
+/// earlier, and waits for the rest awake.
+constexpr Time kAwakeBefore = 30us;
+
+/// How long a program waits for its EINTR after a signal. Requests that are only slow end before,
+/// as on local disks: reading and writing files is not interrupted there.
+constexpr Time kInterruptPatience = 1s;
+
+/// How often an answer looks whether pages of others are dropped, and how long at most. A page that
+/// is locked for a request that waits behind this answer would be waited for in a ring.
+constexpr std::uint64_t kPageBytes = 4096;
+constexpr Time kPagesPeriod = 20us;
+constexpr Time kPagesPatience = 10ms;
+
+std::chrono::steady_clock::time_point clock_time(Time time) {
+  return std::chrono::steady_clock::time_point(time);
+}
+
+void stay_awake_until(Time when) {
+  while (monotonic_now() < when) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+}
+
+}  // namespace
+
+Time monotonic_now() noexcept { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+/// Takes what the model says; the Timekeeper's lock is held meanwhile.
+class Timekeeper::Ends final : public model::Sink {
+ public:
+  explicit Ends(Timekeeper& owner) : owner_(owner) {}
+  void on_finished(const model::Finished& finished) override { owner_.finish(finished); }
+  void on_lock_lost(const model::LockLost& lost) override { owner_.drop_pages_of(lost); }
+
+ private:
+  Timekeeper& owner_;
+};
+
+Timekeeper::Timekeeper(Setup setup)
+    : setup_(std::move(setup)), model_(setup_.machine), advanced_to_(monotonic_now()) {}
+
+Result<std::unique_ptr<Timekeeper>> Timekeeper::start(Setup setup) {
+  std::unique_ptr<Timekeeper> keeper(new Timekeeper(std::move(setup)));
+  if (const Status started = keeper->start_threads(); !started) {
+    return tl::unexpected<Error>(started.error());
+  }
+  return keeper;
+}
+
+Status Timekeeper::start_threads() {
+  const std::uint32_t clients = setup_.machine.client.count;
+  for (std::uint32_t i = 0; setup_.drop_pages && i < clients; ++i) {
+    droppers_.push_back(std::make_unique<Dropper>(
+        setup_.drop_pages, [this](model::FileId file) { pages_dropped(file); }));
+    if (auto started = droppers_.back()->start(); !started) return started;
+  }
+  for (unsigned i = 0; i < setup_.answer_threads; ++i) {
+    auto thread = start_service_thread("emufs-answers", [this] { answer_what_is_due(); });
+    if (!thread) return tl::unexpected<Error>(thread.error());
+    threads_.push_back(std::move(*thread));
+  }
+  return {};
+}
+
+Timekeeper::~Timekeeper() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  leader_wakes_.notify_all();
+  follower_wakes_.notify_all();
+  for (std::thread& thread : threads_)
+    thread.join();
+  droppers_.clear();
+  for (auto& [when, due] : due_)
+    due.answer->send();
+  for (auto& [ticket, waiting] : waiting_)
+    waiting.answer->send();
+}
+
+void Timekeeper::submit(Ticket ticket, Job job) {
+  const Time arrived = job.taken - job.allowance.before;
+  std::unique_lock lock(mutex_);
+  const Time submitted = std::max(arrived, advanced_to_);
+  job.request.tag = ticket;
+  const model::RequestId id = model_.submit(submitted, job.request);
+  afters_.insert(job.allowance.after);
+  waiting_.insert_or_assign(ticket, Waiting{.id = id,
+                                            .request = job.request,
+                                            .credit = submitted - arrived,
+                                            .after = job.allowance.after,
+                                            .answer = std::move(job.answer)});
+  if (setup_.delays == Delays::kKept) {
+    wake_leader_if_earlier();
+    return;
+  }
+  // Nothing has a duration, so it is done already, and sent without changing the thread.
+  advance(monotonic_now());
+  while (!due_.empty() && due_.begin()->first <= monotonic_now()) {
+    if (delay_until_pages_are_dropped(monotonic_now())) continue;
+    auto node = due_.extract(due_.begin());
+    lock.unlock();
+    node.mapped().answer->send();
+    lock.lock();
+  }
+  wake_leader_if_earlier();
+}
+
+void Timekeeper::answer_at(Time when, std::unique_ptr<Answer> answer) {
+  const std::lock_guard lock(mutex_);
+  due_.emplace(when, Due{.answer = std::move(answer)});
+  wake_leader_if_earlier();
+}
+
+void Timekeeper::interrupt(Ticket ticket) {
+  const std::lock_guard lock(mutex_);
+  interrupted_.emplace(monotonic_now() + kInterruptPatience, ticket);
+  wake_leader_if_earlier();
+}
+
+void Timekeeper::with_model(const std::function<void(model::StorageModel&, Time)>& use) {
+  const std::lock_guard lock(mutex_);
+  const Time now = std::max(monotonic_now(), advanced_to_);
+  advance(now);
+  use(model_, now);
+  wake_leader_if_earlier();
+}
+
+void Timekeeper::wake_leader_if_earlier() {
+  if (!has_leader_) {
+    follower_wakes_.notify_one();
+  } else if (next_wake() < wakes_at_) {
+    leader_wakes_.notify_one();
+  }
+}
+
+Time Timekeeper::look_ahead() const {
+  // An end that the model has in its near future is sent so much earlier, so it must be known then.
+  return kAwakeBefore + (afters_.empty() ? Time{} : *afters_.rbegin());
+}
+
+Time Timekeeper::next_wake() const {
+  Time wake = Time::max();
+  if (!due_.empty()) wake = std::min(wake, due_.begin()->first - kAwakeBefore);
+  if (const auto event = model_.next_event()) wake = std::min(wake, *event - look_ahead());
+  if (!interrupted_.empty()) wake = std::min(wake, interrupted_.begin()->first);
+  return wake;
+}
+
+void Timekeeper::advance(Time now) {
+  Ends ends(*this);
+  // Only to what happens: what arrives in between keeps its own time.
+  for (auto event = model_.next_event(); event; event = model_.next_event()) {
+    if (*event > now + (setup_.delays == Delays::kKept ? look_ahead() : Time{})) break;
+    advanced_to_ = std::max(advanced_to_, *event);
+    model_.advance(*event, ends);
+  }
+}
+
+void Timekeeper::finish(const model::Finished& finished) {
+  const auto it = waiting_.find(finished.tag);
+  if (it == waiting_.end()) return;
+  Waiting& waiting = it->second;
+  const Time when = finished.finished - waiting.after - waiting.credit;
+  due_.emplace(when, Due{.is_write = waiting.request.kind == model::RequestKind::kWrite,
+                         .file = waiting.request.file,
+                         .wait_no_longer = finished.finished + kPagesPatience,
+                         .answer = std::move(waiting.answer)});
+  afters_.erase(afters_.find(waiting.after));
+  waiting_.erase(it);
+}
+
+void Timekeeper::refuse_interrupted(Time now) {
+  while (!interrupted_.empty() && interrupted_.begin()->first <= now) {
+    const Ticket ticket = interrupted_.begin()->second;
+    interrupted_.erase(interrupted_.begin());
+    const auto it = waiting_.find(ticket);
+    if (it == waiting_.end()) continue;
+    model_.forget(std::max(now, advanced_to_), it->second.id);
+    it->second.answer->refuse(EINTR);
+    afters_.erase(afters_.find(it->second.after));
+    waiting_.erase(it);
+  }
+}
+
+/// True if the first answer that is due had to make way.
+bool Timekeeper::delay_until_pages_are_dropped(Time now) {
+  const Due& due = due_.begin()->second;
+  if (!due.is_write || now > due.wait_no_longer || !dropping_.contains(due.file)) return false;
+  auto node = due_.extract(due_.begin());
+  node.key() = now + kPagesPeriod;
+  due_.insert(std::move(node));
+  return true;
+}
+
+std::multimap<Time, Timekeeper::Due>::node_type Timekeeper::wait_for_next(
+    std::unique_lock<std::mutex>& lock) {
+  while (!stopping_) {
+    const Time now = monotonic_now();
+    advance(now);
+    refuse_interrupted(now);
+    if (!due_.empty() && due_.begin()->first <= now + kAwakeBefore) {
+      if (!delay_until_pages_are_dropped(now)) return due_.extract(due_.begin());
+      continue;
+    }
+    wakes_at_ = next_wake();
+    if (wakes_at_ == Time::max()) {
+      leader_wakes_.wait(lock);
+    } else {
+      leader_wakes_.wait_until(lock, clock_time(wakes_at_));
+    }
+  }
+  return {};
+}
+
+void Timekeeper::send_next(std::unique_lock<std::mutex>& lock) {
+  has_leader_ = true;
+  auto next = wait_for_next(lock);
+  has_leader_ = false;
+  wakes_at_ = Time::max();
+  if (next.empty()) return;
+  // Answers may take a while to copy: the next one has another thread.
+  if (next_wake() != Time::max()) follower_wakes_.notify_one();
+  lock.unlock();
+  stay_awake_until(next.key());
+  next.mapped().answer->send();
+  next.mapped().answer.reset();
+  lock.lock();
+}
+
+void Timekeeper::answer_what_is_due() {
+  prefer_this_thread();
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (has_leader_) {
+      follower_wakes_.wait(lock);
+    } else {
+      send_next(lock);
+    }
+  }
+}
+
+std::vector<ByteRange> Timekeeper::pages_under_way(const model::LockLost& lost) const {
+  std::vector<ByteRange> pages;
+  for (const auto& [ticket, waiting] : waiting_) {
+    const model::Request& request = waiting.request;
+    const bool same = request.client == lost.client && request.file == lost.file;
+    if (!same || !is_on_bytes(request.kind) || request.range.empty()) continue;
+    const std::uint64_t first = request.range.offset / kPageBytes * kPageBytes;
+    const std::uint64_t end = (request.range.end() + kPageBytes - 1) / kPageBytes * kPageBytes;
+    const ByteRange both = intersect({first, end - first}, lost.range);
+    if (!both.empty()) pages.push_back(both);
+  }
+  std::ranges::sort(pages, {}, &ByteRange::offset);
+  return pages;
+}
+
+void Timekeeper::drop(const model::LockLost& lost, ByteRange range, Dropper::Told told) {
+  if (range.empty()) return;
+  if (told == Dropper::Told::kYes) ++dropping_[lost.file];
+  model::LockLost part = lost;
+  part.range = range;
+  droppers_[lost.client]->add(part, told);
+}
+
+void Timekeeper::drop_pages_of(const model::LockLost& lost) {
+  if (lost.client >= droppers_.size()) return;
+  // Pages of requests under way are locked, and come with bytes that are new: nobody waits for
+  // these, and they come last, as the Dropper does wait.
+  const std::vector<ByteRange> under_way = pages_under_way(lost);
+  std::uint64_t next = lost.range.offset;
+  for (const ByteRange& pages : under_way) {
+    if (pages.offset > next) {
+      drop(lost, {next, pages.offset - next}, Dropper::Told::kYes);
+    }
+    next = std::max(next, pages.end());
+  }
+  if (next < lost.range.end()) {
+    const bool to_the_end = lost.range.end() == all;
+    drop(lost, {next, to_the_end ? all : lost.range.end() - next}, Dropper::Told::kYes);
+  }
+  for (const ByteRange& pages : under_way)
+    drop(lost, pages, Dropper::Told::kNo);
+}
+
+void Timekeeper::drop_pages_of_others(model::ClientId client, model::FileId file) {
+  const std::lock_guard lock(mutex_);
+  for (model::ClientId other = 0; other < setup_.machine.client.count; ++other) {
+    if (other == client) continue;
+    drop_pages_of({.client = other, .file = file, .range = {0, all}, .at = monotonic_now()});
+  }
+}
+
+void Timekeeper::pages_dropped(model::FileId file) {
+  const std::lock_guard lock(mutex_);
+  if (--dropping_[file] == 0) dropping_.erase(file);
+}
+
+}  // namespace forebay::emufs

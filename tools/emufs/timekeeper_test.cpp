@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/emufs/timekeeper.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include <gtest/gtest.h>
+
+#include "tools/emufs/allowances.hpp"
+
+namespace forebay::emufs {
+namespace {
+
+using namespace std::chrono_literals;
+using model::RequestKind;
+using model::Time;
+
+/// Counts answers, and knows when the last one came.
+class Answers {
+ public:
+  std::unique_ptr<Answer> next() {
+    return make_answer([this] { came(0); }, [this](int error) { came(error); });
+  }
+  bool wait_for(int count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 60s, [&] { return count_ >= count; });
+  }
+  Time last() const { return last_; }
+  int error() const { return error_; }
+
+ private:
+  void came(int error) {
+    const std::lock_guard lock(mutex_);
+    ++count_;
+    error_ = error;
+    last_ = monotonic_now();
+    changed_.notify_all();
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int count_ = 0;
+  int error_ = 0;
+  Time last_{};
+};
+
+model::Machine machine_with(double latency_us, std::uint32_t concurrency) {
+  model::Machine machine;
+  machine.servers.push_back(
+      {.latency_us = latency_us, .concurrency = concurrency, .write_latency_us = latency_us});
+  return machine;
+}
+
+Job job_of(Answers& answers, Time taken) {
+  return {.request = {.kind = RequestKind::kRead, .file = 1, .range = {0, 4096}},
+          .taken = taken,
+          .answer = answers.next()};
+}
+
+TEST(Timekeeper, an_answer_comes_when_the_model_says_and_never_before) {
+  Answers answers;
+  auto time = Timekeeper::start({.machine = machine_with(20'000, 1)});
+  ASSERT_TRUE(time);
+  const Time begin = monotonic_now();
+  (*time)->submit(1, job_of(answers, begin));
+  ASSERT_TRUE(answers.wait_for(1));
+  EXPECT_GE(answers.last() - begin, 20ms);
+}
+
+TEST(Timekeeper, what_fuse_takes_is_taken_off) {
+  Answers answers;
+  auto time = Timekeeper::start({.machine = machine_with(200'000, 1)});
+  ASSERT_TRUE(time);
+  const Time begin = monotonic_now();
+  Job job = job_of(answers, begin);
+  job.allowance = {.before = 100ms, .after = 50ms};
+  (*time)->submit(1, std::move(job));
+  ASSERT_TRUE(answers.wait_for(1));
+  EXPECT_GE(answers.last() - begin, 50ms);
+  EXPECT_LT(answers.last() - begin, 200ms);
+}
+
+TEST(Timekeeper, requests_wait_for_places_and_not_for_threads) {
+  Answers many;
+  auto wide = Timekeeper::start({.machine = machine_with(50'000, 64), .answer_threads = 1});
+  ASSERT_TRUE(wide);
+  const Time begin = monotonic_now();
+  for (Ticket ticket = 0; ticket < 64; ++ticket) {
+    (*wide)->submit(ticket, job_of(many, monotonic_now()));
+  }
+  ASSERT_TRUE(many.wait_for(64));
+  EXPECT_LT(many.last() - begin, 64 * 50ms / 4);
+  Answers few;
+  auto narrow = Timekeeper::start({.machine = machine_with(5'000, 1)});
+  ASSERT_TRUE(narrow);
+  const Time second = monotonic_now();
+  for (Ticket ticket = 0; ticket < 8; ++ticket)
+    (*narrow)->submit(ticket, job_of(few, second));
+  ASSERT_TRUE(few.wait_for(8));
+  EXPECT_GE(few.last() - second, 8 * 5ms);
+}
+
+TEST(Timekeeper, without_delays_the_answer_comes_within_the_call) {
+  Answers answers;
+  auto time = Timekeeper::start({.machine = machine_with(0, 1), .delays = Delays::kNone});
+  ASSERT_TRUE(time);
+  (*time)->submit(1, job_of(answers, monotonic_now()));
+  EXPECT_TRUE(answers.wait_for(1));
+  (*time)->with_model([](model::StorageModel& model, Time) {
+    EXPECT_EQ(model.counters(model::ClientId{0}).bytes_read, 4096U);
+  });
+}
+
+TEST(Timekeeper, who_is_interrupted_at_a_server_that_drops_gets_eintr) {
+  Answers answers;
+  auto time = Timekeeper::start({.machine = machine_with(1'000, 1)});
+  ASSERT_TRUE(time);
+  (*time)->with_model([](model::StorageModel& model, Time now) {
+    model.set_condition(now, {}, {.state = model::ServerCondition::State::kDrops});
+  });
+  (*time)->submit(1, job_of(answers, monotonic_now()));
+  (*time)->interrupt(1);
+  ASSERT_TRUE(answers.wait_for(1));
+  EXPECT_EQ(answers.error(), EINTR);
+}
+
+TEST(Timekeeper, what_waits_at_the_end_is_answered) {
+  Answers answers;
+  auto time = Timekeeper::start({.machine = machine_with(10'000'000, 1)});
+  ASSERT_TRUE(time);
+  (*time)->submit(1, job_of(answers, monotonic_now()));
+  time->reset();
+  EXPECT_TRUE(answers.wait_for(1));
+}
+
+TEST(Timekeeper, a_write_waits_until_pages_of_others_are_dropped) {
+  std::atomic<bool> dropped{false};
+  bool was_dropped = false;
+  Answers answers;
+  model::Machine machine = machine_with(1'000, 4);
+  machine.client.count = 2;
+  machine.locks.unit = model::LockUnit::kFile;
+  auto time = Timekeeper::start(
+      {.machine = machine, .drop_pages = [&](const model::LockLost&) { dropped = true; }});
+  ASSERT_TRUE(time);
+  (*time)->submit(1, job_of(answers, monotonic_now()));
+  ASSERT_TRUE(answers.wait_for(1));
+  EXPECT_FALSE(dropped);
+  Job write = job_of(answers, monotonic_now());
+  write.request.kind = RequestKind::kWrite;
+  write.request.client = 1;
+  write.answer = make_answer(
+      [&, answer = std::shared_ptr<Answer>(answers.next())] {
+        was_dropped = dropped;
+        answer->send();
+      },
+      [](int) {});
+  (*time)->submit(2, std::move(write));
+  ASSERT_TRUE(answers.wait_for(2));
+  EXPECT_TRUE(was_dropped);
+}
+
+TEST(Allowances, lie_between_small_and_large_in_proportion) {
+  Allowances allowances;
+  allowances.read.small = {.before = 10us, .after = 20us};
+  allowances.read.large = {.before = 30us, .after = 220us};
+  allowances.name = {.before = 1us, .after = 2us};
+  EXPECT_EQ(allowances.of(RequestKind::kRead, 0).after, 20us);
+  EXPECT_EQ(allowances.of(RequestKind::kRead, 4096).before, 10us);
+  EXPECT_EQ(allowances.of(RequestKind::kRead, 1_MiB).after, 220us);
+  EXPECT_EQ(allowances.of(RequestKind::kRead, (1_MiB + 4096) / 2).after, 120us);
+  EXPECT_EQ(allowances.of(RequestKind::kStat, 0).after, 2us);
+}
+
+}  // namespace
+}  // namespace forebay::emufs
