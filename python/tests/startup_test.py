@@ -20,6 +20,9 @@ COMMANDS = [
     ["demo", "--help"],
     ["machine", "--help"],
     ["machine", "show", "--help"],
+    ["emufs", "--help"],
+    ["emufs", "mount", "--help"],
+    ["emufs", "fault", "eio", "--help"],
     ["tipsy", "--help"],
     ["tipsy", "info", "--help"],
     ["tipsy", "check", "--help"],
@@ -43,7 +46,7 @@ def test_help_imports_nothing_slow(words, environment):
 
 
 def test_top_help_does_not_import_the_commands(environment):
-    commands = ("doctor", "machine", "tipsy", "bench", "demo")
+    commands = ("doctor", "machine", "tipsy", "bench", "emufs", "demo")
     names = [f"forebay.cli.{command}" for command in commands]
     command = [sys.executable, "-c", PROGRAM, json.dumps(["--help"]), json.dumps(names)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)

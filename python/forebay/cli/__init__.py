@@ -22,6 +22,7 @@ COMMANDS = {
     "tipsy": ("forebay.cli.tipsy", "Make, check and analyse Tipsy snapshots."),
     "calibrate": ("forebay.cli.calibrate", "Measure a storage: a machine file of it."),
     "bench": ("forebay.cli.bench", "Run benchmarks: a table and a picture against the goals."),
+    "emufs": ("forebay.cli.emufs", "Mount a folder as an emulated parallel file system."),
     "demo": ("forebay.cli.demo", "Analyse a 1 GiB snapshot with and without Forebay."),
 }
 

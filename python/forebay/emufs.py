@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Talks to a mount of emufs: extended attributes of its root, and of files for their layouts.
+
+What the attributes mean is in docs/guides/emufs.md; here failures become sentences that say what to
+do next.
+"""
+
+import errno
+import json
+import os
+
+from forebay.errors import EXIT_USAGE, ForebayError
+
+PREFIX = "user.emufs."
+ROWS = ("servers", "metadata", "clients")
+ROWS_IN_ANSWER = 100
+
+
+def statistics(mount_point: str) -> dict:
+    """What a mount has done, with a list of rows for servers, metadata servers and clients."""
+    document = json.loads(_get(mount_point, "stat"))
+    for kind in ROWS:
+        document[kind] = _rows(mount_point, kind, document[kind])
+    return document
+
+
+def faults(mount_point: str) -> dict:
+    """The faults in force."""
+    return json.loads(_get(mount_point, "faults"))
+
+
+def reset(mount_point: str) -> None:
+    """Statistics begin at 0 again."""
+    _set(mount_point, "reset", "1")
+
+
+def command_fault(mount_point: str, fault: dict) -> None:
+    """Puts a fault in force, or clears all."""
+    _set(mount_point, "fault", json.dumps(fault))
+
+
+def layout(path: str) -> dict:
+    """How a file is cut, or new files of a folder will be; numbers, or "rotate"."""
+    words = (word.split("=", 1) for word in _get(path, "layout").split())
+    return {name: int(value) if value.isdigit() else value for name, value in words}
+
+
+def set_layout(path: str, wishes: dict[str, object]) -> None:
+    """Sets those values that are not None."""
+    for name, value in wishes.items():
+        if value is not None:
+            _set(path, name, str(value))
+
+
+def _rows(mount_point: str, kind: str, count: int) -> list[dict]:
+    rows = []
+    for first in range(0, count, ROWS_IN_ANSWER):
+        rows += json.loads(_get(mount_point, f"stat.{kind}.{first}"))
+    return rows
+
+
+def _get(path: str, name: str) -> str:
+    try:
+        return os.getxattr(path, PREFIX + name).decode()
+    except OSError as error:
+        raise ForebayError(_explanation(path, error)) from None
+
+
+def _set(path: str, name: str, value: str) -> None:
+    try:
+        os.setxattr(path, PREFIX + name, value.encode())
+    except OSError as error:
+        exit_code = EXIT_USAGE if error.errno == errno.EINVAL else 1
+        raise ForebayError(_refusal(path, name, value, error), exit_code) from None
+
+
+def _explanation(path: str, error: OSError) -> str:
+    if error.errno in (errno.ENODATA, errno.EOPNOTSUPP):
+        return f"{path} is no mount of emufs, nor a file in one; /proc/mounts has all mounts"
+    if error.errno in (errno.ENOTCONN, errno.ECONNABORTED):
+        return f"{path}: its emufs was killed; `forebay emufs unmount {path}` cleans up"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"{path}: you may not do this there; run as its owner or as root"
+    return f"{path}: {os.strerror(error.errno)}; check the path"
+
+
+def _refusal(path: str, name: str, value: str, error: OSError) -> str:
+    texts = {
+        errno.EINVAL: f"{path}: its machine cannot have {name} {value}; see `forebay machine show`",
+        errno.EEXIST: f"{path} has data, and is cut already; set the layout of an empty file",
+        errno.ENOENT: f"{path}: there is no such file in the mount; name it from the mount point",
+    }
+    return texts.get(error.errno) or _explanation(path, error)

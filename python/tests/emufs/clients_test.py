@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several clients of one storage, and requests that are under way at the same time."""
+
+import os
+import threading
+import time
+
+import pytest
+
+REQUEST = 65536
+LATENCY_S = 0.02
+
+
+@pytest.mark.parametrize("locks", ["stripe", "file", "64 KiB", "none"])
+@pytest.mark.parametrize("cached", ["true", "false"])
+def test_what_one_client_writes_another_sees_on_opening(emufs, machine_file, locks, cached):
+    machine = machine_file("free", locks=locks, page_cache=cached)
+    first, second = emufs("--machine", machine, clients=2).clients
+    for round_number in range(20):
+        text = f"round {round_number}".encode() * (round_number + 1)
+        (first / "a").write_bytes(text)
+        assert (second / "a").read_bytes() == text
+        (second / "a").write_bytes(text[::-1])
+        assert (first / "a").read_bytes() == text[::-1]
+        assert (first / "a").stat().st_size == (second / "a").stat().st_size
+
+
+@pytest.mark.parametrize("machine", ["free", "slow"])
+def test_with_locks_what_one_client_writes_another_sees_at_once(emufs, machine_file, machine):
+    first, second = emufs("--machine", machine_file(machine), clients=2).clients
+    (first / "a").write_bytes(b"." * 4 * REQUEST)
+    reader = os.open(second / "a", os.O_RDONLY)
+    writer = os.open(first / "a", os.O_WRONLY)
+    for i in range(20):
+        text = f"{i:05d}".encode()
+        offset = (i % 4) * REQUEST + 100
+        os.pread(reader, 5, offset)
+        os.pwrite(writer, text, offset)
+        assert os.pread(reader, 5, offset) == text
+    os.close(reader)
+    os.close(writer)
+
+
+def test_truncation_reaches_the_pages_of_others(emufs, machine_file):
+    first, second = emufs("--machine", machine_file("free"), clients=2).clients
+    (first / "a").write_bytes(b"x" * 10_000)
+    reader = os.open(second / "a", os.O_RDONLY)
+    assert os.pread(reader, 3, 5_000) == b"xxx"
+    os.truncate(first / "a", 4_000)
+    os.truncate(first / "a", 8_000)
+    deadline = time.monotonic() + 10
+    while os.pread(reader, 3, 5_000) != b"\0\0\0":
+        assert time.monotonic() < deadline
+        os.stat(second / "a")
+    os.close(reader)
+
+
+def test_two_clients_write_one_file_in_turns_without_a_hang(emufs, machine_file):
+    mount = emufs("--machine", machine_file("free"), clients=2)
+    (mount.clients[0] / "a").write_bytes(b"\0" * 8 * REQUEST)
+
+    def write(number):
+        file = os.open(mount.clients[number] / "a", os.O_RDWR)
+        for i in range(300):
+            offset = i * 701 + number * 350
+            os.pwrite(file, bytes([number + 1]) * 350, offset)
+            os.pread(file, 100, (i * 353) % (4 * REQUEST))
+        os.close(file)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    data = (mount.clients[0] / "a").read_bytes()
+    for i in range(300):
+        assert data[i * 701 : i * 701 + 350] == b"\x01" * 350
+        assert data[i * 701 + 350 : i * 701 + 700] == b"\x02" * 350
+    assert mount.stat()["totals"]["lock_changes"] > 0
+
+
+def timed(count, work) -> float:
+    """How long `count` threads take for work(number) all together."""
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    begin = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return time.monotonic() - begin
+
+
+@pytest.fixture
+def wide(emufs, machine_file):
+    """A mount whose servers each serve 64 at once, and a file that has its length."""
+
+    def make(cached):
+        machine = machine_file("slow", page_cache=cached, concurrency=64, locks="none")
+        mount = emufs("--machine", machine, "--threads", 2)
+        with open(mount.path / "a", "wb") as file:
+            file.truncate(64 * REQUEST)
+        return mount
+
+    return make
+
+
+@pytest.mark.parametrize("cached", ["true", "false"])
+def test_writes_to_one_file_are_in_service_at_once(wide, cached):
+    mount = wide(cached)
+    file = os.open(mount.path / "a", os.O_WRONLY)
+    timed(32, lambda number: os.pwrite(file, b"x" * REQUEST, number * REQUEST))
+    os.close(file)
+    # Two threads take requests; what is under way at once is the machine's affair.
+    assert most_in_service(mount) > 8
+
+
+@pytest.mark.parametrize("cached", ["true", "false"])
+def test_reads_of_one_file_are_in_service_at_once(wide, cached):
+    mount = wide(cached)
+    file = os.open(mount.path / "a", os.O_RDONLY)
+    timed(32, lambda number: os.pread(file, 4096, 2 * number * REQUEST))
+    os.close(file)
+    assert most_in_service(mount) > 8
+
+
+def most_in_service(mount) -> int:
+    import json
+
+    rows = json.loads(os.getxattr(mount.path, "user.emufs.stat.servers.0"))
+    return max(row["in_service_most"] for row in rows)
+
+
+def test_one_request_takes_its_latency_and_a_queue_its_length(emufs, machine_file):
+    mount = emufs("--machine", machine_file("slow", page_cache="false", locks="none"))
+    (mount.path / "a").write_bytes(b"x" * REQUEST)
+    file = os.open(mount.path / "a", os.O_RDONLY)
+    begin = time.monotonic()
+    os.pread(file, 4096, 0)
+    alone = time.monotonic() - begin
+    # Never earlier than the storage; how much later is a matter of who else uses this machine.
+    assert alone > 0.9 * LATENCY_S
+    eight = timed(8, lambda _number: os.pread(file, 4096, 0))
+    assert eight > 8 * 0.9 * LATENCY_S
+    os.close(file)
+
+
+def test_what_was_read_stays_over_opens_where_there_is_a_cache(emufs, machine_file):
+    for cached, expected in (("true", 0), ("false", 1)):
+        machine = machine_file("free", page_cache=cached)
+        mount = emufs("--machine", machine)
+        (mount.path / "a").write_bytes(b"x" * REQUEST)
+        (mount.path / "a").read_bytes()
+        os.setxattr(mount.path, "user.emufs.reset", b"1")
+        (mount.path / "a").read_bytes()
+        assert mount.stat()["totals"]["bytes_read"] == expected * REQUEST
+
+
+def test_read_ahead_is_that_of_the_machine(emufs, machine_file, tmp_path):
+    ahead = '[client]\nread_ahead_bytes = "1 MiB"'
+    text = machine_file("free").read_text().replace("[client]", ahead)
+    machine = tmp_path / "far.toml"
+    machine.write_text(text)
+    mount = emufs("--machine", machine)
+    number = os.stat(mount.path).st_dev
+    setting = f"/sys/class/bdi/{os.major(number)}:{os.minor(number)}/read_ahead_kb"
+    if not os.access(setting, os.W_OK):
+        pytest.skip("read-ahead cannot be set here: /sys is read-only")
+    with open(setting, encoding="ascii") as file:
+        assert int(file.read()) == 1024
