@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The corpus of recordings through the fuzz target in an ordinary build, with changes of it, and
+// each file's answer against what its name says.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tools/emufs/record.hpp"
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name is libFuzzer's
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace forebay::emufs {
+namespace {
+
+void run(const std::string& bytes) {
+  LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+}
+
+template <class Use>
+int for_each_file(Use use) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(FOREBAY_CORPUS "/record")) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    use(entry.path().filename().string(), std::string{std::istreambuf_iterator<char>(file), {}});
+    ++count;
+  }
+  return count;
+}
+
+TEST(RecordCorpus, every_file_gets_the_answer_in_its_name) {
+  const int count = for_each_file([](const std::string& name, const std::string& bytes) {
+    const Damage damage = decode(bytes).damage;
+    EXPECT_EQ(name.starts_with("ok-"), damage == Damage::kNone) << name;
+    EXPECT_EQ(name.starts_with("ends-"), damage == Damage::kEnds) << name;
+    EXPECT_EQ(name.starts_with("broken-"), damage == Damage::kBroken) << name;
+  });
+  EXPECT_GE(count, 20);
+}
+
+void run_changes(std::string bytes) {
+  for (char& byte : bytes) {
+    const char before = byte;
+    for (const int change : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+      byte = static_cast<char>(change);
+      run(bytes);
+    }
+    byte = before;
+  }
+}
+
+TEST(RecordCorpus, every_change_and_truncation_keeps_the_promises_of_the_decoder) {
+  for_each_file([](const std::string&, const std::string& bytes) {
+    run(bytes);
+    run_changes(bytes);
+    for (std::size_t size = 0; size < bytes.size(); ++size)
+      run(bytes.substr(0, size));
+  });
+}
+
+}  // namespace
+}  // namespace forebay::emufs
