@@ -228,7 +228,12 @@ Schedule::Verdict Schedule::extend(SplinterIndex splinter, ValidBytes part, Load
 Schedule::Verdict Schedule::next_eager(Load& load) {
   if (eager_outstanding_ >= eager_limit_) return Verdict::kRest;
   const SplinterIndex count = geometry_.count();
-  while (eager_next_ < count && books_[eager_next_].load().residency() != Residency::kAbsent)
+  // What has been there once is not read ahead: who asked for it has had it.
+  const auto was_loaded = [this](SplinterIndex splinter) {
+    const shm::Splinter::Word word = books_[splinter].load();
+    return word.residency() != Residency::kAbsent || word.generation() > 0;
+  };
+  while (eager_next_ < count && was_loaded(eager_next_))
     ++eager_next_;
   if (eager_next_ >= count) return Verdict::kRest;
   const std::optional<std::uint32_t> slot = vacant_slot(eager_next_);

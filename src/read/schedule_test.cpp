@@ -31,6 +31,20 @@ TEST(Schedule, reads_ahead_up_to_the_limit_and_no_further) {
   EXPECT_EQ(bench.run(), (std::vector<SplinterIndex>{3}));
 }
 
+// Tasks that ask for everything run ahead of reading ahead: it read again what they had had.
+TEST(Schedule, what_was_there_once_is_not_read_ahead) {
+  Bench bench(8, limits(2, 2, 1));
+  EXPECT_EQ(bench.run(), (std::vector<SplinterIndex>{0}));
+  bench.serve(0);
+  for (SplinterIndex i = 1; i < 8; ++i) {
+    bench.want(i);
+    bench.run();
+    bench.serve(i);
+  }
+  EXPECT_TRUE(bench.run().empty());
+  EXPECT_EQ(bench.schedule.rereads(), 0U);
+}
+
 TEST(Schedule, reading_ahead_grows_with_success) {
   Schedule::Limits wide = limits(16, 16, 8);
   wide.eager_first = 2;
