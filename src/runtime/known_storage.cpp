@@ -36,6 +36,10 @@ model::Layout layout_of(const storage::File& file, const model::Machine& machine
 
 KnownStorage::KnownStorage(const std::string& machine) : machine_(read_machine(machine)) {}
 
+bool KnownStorage::knows(const storage::File& file) const {
+  return (machine_ && machine_->has_value()) || storage::machine_text_of(file);
+}
+
 Status KnownStorage::add_to(ReadFacts& facts, const storage::File& file) const {
   if (!machine_) return tl::unexpected<Error>(machine_.error());
   std::optional<model::Machine> machine = *machine_;

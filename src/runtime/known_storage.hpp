@@ -18,6 +18,9 @@ class KnownStorage {
   /// `machine` as RuntimeOptions::machine has it; reads its file.
   explicit KnownStorage(const std::string& machine);
 
+  /// Whether there is anything to add about this file.
+  bool knows(const storage::File& file) const;
+
   /// Adds to `facts`, which are complete otherwise, what keeps the storage of `file` busy. Fails
   /// where the machine of the options could not be read.
   Status add_to(ReadFacts& facts, const storage::File& file) const;

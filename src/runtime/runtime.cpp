@@ -85,7 +85,7 @@ Result<SharedSession> host_session(RuntimeCore& runtime, Way way, const Request&
                   .alignment_bytes = way.file->alignment_bytes(),
                   .available_bytes = runtime.windows()->available_bytes(),
                   .total_bytes = runtime.windows()->budget_bytes()};
-  if (auto known = runtime.know_storage(facts, *way.file); !known)
+  if (auto known = runtime.storage().add_to(facts, *way.file); !known)
     return tl::unexpected<Error>(known.error());
   auto complete = plan_read(facts, request.plan);
   if (!complete) return tl::unexpected<Error>(complete.error());
@@ -150,7 +150,7 @@ Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
 Result<Session> File::open_session(ByteRange extent,
                                    const ReadPlan& plan,
                                    const SessionHandle& handle) const {
-  auto way = choose_way(opened_->buffered, extent, plan.access);
+  auto way = choose_way(opened_->buffered, {extent, plan.access}, runtime_->storage());
   if (!way) return tl::unexpected<Error>(way.error());
   auto core = make_session(*runtime_, *way, {extent, plan, handle});
   if (!core) return tl::unexpected<Error>(core.error());

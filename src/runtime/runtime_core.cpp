@@ -264,7 +264,7 @@ Result<Way> RuntimeCore::way_of(const read::NodeAgent::Order& order) const {
   if (!request.access) {
     auto file = storage::open_file(request.path);
     if (!file) return tl::unexpected<Error>(file.error());
-    return choose_way(std::move(*file), request.extent, request.plan.access);
+    return choose_way(std::move(*file), {request.extent, request.plan.access}, storage_);
   }
   if (!order.file) {
     return failure({.kind = ErrorClass::kLimit,
@@ -309,7 +309,7 @@ Result<read::NodeAgent::Hosted> RuntimeCore::open_host(read::NodeAgent::Order or
                   .total_bytes = windows_->budget_bytes(),
                   .ranks_at_node = division_->here.sharing(),
                   .linked_nodes = linked_nodes_};
-  if (auto known = know_storage(facts, *way->file); !known)
+  if (auto known = storage_.add_to(facts, *way->file); !known)
     return tl::unexpected<Error>(known.error());
   auto plan = plan_shared(facts, request.plan);
   if (!plan) return tl::unexpected<Error>(plan.error());

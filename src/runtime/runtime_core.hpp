@@ -59,10 +59,7 @@ class RuntimeCore {
   /// Ranks that share the node's agent, its own included.
   std::uint32_t ranks_at_node() const noexcept { return ranks_at_node_; }
 
-  /// Completes what a plan needs to know of the file's storage.
-  Status know_storage(ReadFacts& facts, const storage::File& file) const {
-    return storage_.add_to(facts, file);
-  }
+  const KnownStorage& storage() const noexcept { return storage_; }
 
   /// Who wonders why a file is read as it is finds the answer in the log.
   void tell_of(const std::string& path, const ReadPlan& plan) const;

@@ -23,17 +23,18 @@ Result<std::shared_ptr<storage::File>> open_for(const std::shared_ptr<storage::F
 }
 
 Result<Way> choose_way(const std::shared_ptr<storage::File>& buffered,
-                       ByteRange extent,
-                       std::optional<Access> wanted) {
+                       const Wish& wish,
+                       const KnownStorage& storage) {
   Way way{.file = buffered, .access = Access::kBuffered, .reason = {}};
-  if (!wanted) {
-    const storage::AccessFacts facts = storage::access_facts(*buffered, extent);
+  if (!wish.access) {
+    storage::AccessFacts facts = storage::access_facts(*buffered, wish.extent);
+    facts.storage_known = storage.knows(*buffered);
     storage::AccessDecision decision = storage::choose_access(facts);
     way.cached = facts.cached_fraction.value_or(0) >= kCachedFractionMin;
     way.access = decision.access;
     way.reason = std::move(decision.reason);
   } else {
-    way.access = *wanted;
+    way.access = *wish.access;
     way.reason = "access as given";
   }
   auto file = open_for(buffered, way.access);

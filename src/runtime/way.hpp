@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/known_storage.hpp"
 #include "storage/file.hpp"
 
 namespace forebay {
@@ -22,10 +23,16 @@ struct Way {
   bool cached = false;
 };
 
-/// Decides without reading anything, unless `wanted` says it. `buffered` is the file, open.
+/// What somebody wants to read.
+struct Wish {
+  ByteRange extent;
+  std::optional<Access> access;  ///< as the plan has it
+};
+
+/// Decides without reading anything, unless the wish says it. `buffered` is the file, open.
 Result<Way> choose_way(const std::shared_ptr<storage::File>& buffered,
-                       ByteRange extent,
-                       std::optional<Access> wanted);
+                       const Wish& wish,
+                       const KnownStorage& storage);
 
 /// The same file for this access.
 Result<std::shared_ptr<storage::File>> open_for(const std::shared_ptr<storage::File>& buffered,

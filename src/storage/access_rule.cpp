@@ -24,7 +24,7 @@ AccessDecision choose_access(const AccessFacts& facts) {
   if (!facts.direct_works) {
     return {Access::kBuffered, "buffered: this file on " + kind + " has no direct access"};
   }
-  if (is_remote(facts.file_system)) {
+  if (is_remote(facts.file_system) && !facts.storage_known) {
     return {Access::kBuffered, "buffered: " + kind + " has a cache of its own to work with"};
   }
   if (facts.range_bytes < kDirectRangeBytesMin) {

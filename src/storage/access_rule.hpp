@@ -24,6 +24,7 @@ inline constexpr double kDirectCachedFractionMax = 0.5;
 struct AccessFacts {
   FileSystem file_system = FileSystem::kOther;
   bool direct_works = false;      ///< the file can be opened for direct access
+  bool storage_known = false;     ///< plans know how many requests keep its servers busy
   std::uint64_t range_bytes = 0;  ///< how much will be read
   std::optional<double> cached_fraction =
       {};  ///< of that range; no value: unknown, counted as not cached
