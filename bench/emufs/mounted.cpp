@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/emufs/mounted.hpp"
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): not in all headers
+
+namespace forebay::bench::emufs {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The program lies beside this one.
+fs::path program() { return fs::read_symlink("/proc/self/exe").parent_path() / "forebay-emufs"; }
+
+/// Runs it to its end; what it prints is ours to keep quiet about, but for its error.
+Status run(const std::vector<std::string>& words) {
+  std::vector<std::string> all = {program().string()};
+  all.insert(all.end(), words.begin(), words.end());
+  std::vector<char*> arguments;
+  for (std::string& word : all)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  const int refused =
+      ::posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  const ErrorDetails where{.operation = "run forebay-emufs " + words.front(),
+                           .path = words.back()};
+  if (refused != 0) return tl::unexpected<Error>(system_error(where, refused));
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  return failure({.kind = ErrorClass::kIo,
+                  .operation = where.operation,
+                  .path = where.path,
+                  .cause = "it failed; its message is above"});
+}
+
+}  // namespace
+
+std::string why_no_mounts() {
+  if (::access("/dev/fuse", R_OK | W_OK) != 0) return "there is no /dev/fuse that we may open";
+  if (::geteuid() != 0) return "mounting takes root";
+  std::error_code ignored;
+  if (!fs::exists(program(), ignored)) return "forebay-emufs was not built";
+  return {};
+}
+
+Result<std::unique_ptr<Mounted>> Mounted::make(const fs::path& parent,
+                                               const MountOptions& options) {
+  if (const std::string why = why_no_mounts(); !why.empty()) {
+    return failure(
+        {.kind = ErrorClass::kUnsupported, .operation = "mount emufs", .cause = why});
+  }
+  const std::string name = "emufs-" + fs::path(options.machine).stem().string();
+  const fs::path backing = parent / (name + "-backing");
+  const fs::path mount_point = parent / name;
+  std::error_code failed;
+  fs::create_directories(backing, failed);
+  if (!failed) fs::create_directories(mount_point, failed);
+  if (failed) {
+    return tl::unexpected<Error>(
+        system_error({.operation = "make", .path = mount_point.string()}, failed.value()));
+  }
+  std::unique_ptr<Mounted> mounted(new Mounted(backing, mount_point, options));
+  if (auto done = mounted->mount(); !done) return tl::unexpected<Error>(done.error());
+  return mounted;
+}
+
+Mounted::~Mounted() {
+  if (!unmount()) static_cast<void>(run({"unmount", "--lazy", mount_point_.string()}));
+  std::error_code ignored;
+  fs::remove_all(backing_, ignored);
+}
+
+Status Mounted::mount() const {
+  std::vector<std::string> words = {"mount", "--machine", options_.machine};
+  words.insert(words.end(), options_.words.begin(), options_.words.end());
+  words.push_back(backing_.string());
+  words.push_back(mount_point_.string());
+  return run(words);
+}
+
+Status Mounted::unmount() const { return run({"unmount", mount_point_.string()}); }
+
+Status Mounted::drop_caches() {
+  if (auto ended = unmount(); !ended) return ended;
+  return mount();
+}
+
+}  // namespace forebay::bench::emufs
