@@ -48,6 +48,18 @@ TEST(AccessRule, file_systems_with_caches_of_their_own_are_buffered) {
   }
 }
 
+TEST(AccessRule, where_plans_know_the_servers_it_is_direct) {
+  AccessFacts facts = long_cold_read();
+  facts.file_system = FileSystem::kLustre;
+  facts.storage_known = true;
+  EXPECT_EQ(choose_access(facts).access, Access::kDirect);
+  facts.cached_fraction = 1;
+  EXPECT_EQ(choose_access(facts).access, Access::kBuffered) << "it is in memory";
+  facts.cached_fraction = 0;
+  facts.range_bytes = 1_MiB;
+  EXPECT_EQ(choose_access(facts).access, Access::kBuffered) << "too short";
+}
+
 TEST(AccessRule, short_reads_are_buffered) {
   AccessFacts facts = long_cold_read();
   facts.range_bytes = kDirectRangeBytesMin - 1;
