@@ -22,7 +22,6 @@ namespace forebay::bench::emufs {
 namespace {
 
 constexpr unsigned kRounds = 5;
-constexpr double kMicroseconds = 1e6;
 constexpr double kMilliseconds = 1e3;
 
 /// One machine, and the loads that are put on it.
@@ -74,7 +73,9 @@ struct Deviation {
   double model_median = 0;  ///< seconds
 };
 
-Result<Deviation> deviation(const Grid& grid, const LoadSpec& load, const Mounted& mounted,
+Result<Deviation> deviation(const Grid& grid,
+                            const LoadSpec& load,
+                            const Mounted& mounted,
                             const model::Machine& machine) {
   const AnswerTimes expected = put_on_model(load, machine);
   const double median = at_share(expected, 0.5);
@@ -118,9 +119,9 @@ Status bench_model_error(Context& context) {
   if (!wants_median && !wants_p95) return {};
   std::vector<Deviation> deviations;
   const std::vector<Grid> all = grids(context.quick());
-  const std::size_t total = std::accumulate(
-      all.begin(), all.end(), std::size_t{0},
-      [](std::size_t sum, const Grid& grid) { return sum + grid.loads.size(); });
+  const std::size_t total =
+      std::accumulate(all.begin(), all.end(), std::size_t{0},
+                      [](std::size_t sum, const Grid& grid) { return sum + grid.loads.size(); });
   for (const Grid& grid : all) {
     const auto machine =
         model::load_machine(grid.machine, model::machine_folders(process_environment()));
@@ -200,15 +201,18 @@ Status bench_bare(Context& context) {
   const auto forget = [&](const std::filesystem::path& path) {
     return [path] { return probe::drop_cached(path); };
   };
-  const auto rounds = context.run(
-      id, kRounds,
-      {{"beside, writing", {}, [&] { return time_writing(beside, bytes); }},
-       {"emufs, writing", {}, [&] { return time_writing(there, bytes); }},
-       {"beside, reading", forget(beside), [&] { return time_reading(beside); }},
-       {"emufs, reading", [&]() -> Status {
-          if (auto kept = probe::drop_cached((*mounted)->backing() / "there"); !kept) return kept;
-          return probe::drop_cached(there);
-        }, [&] { return time_reading(there); }}});
+  const auto rounds =
+      context.run(id, kRounds,
+                  {{"beside, writing", {}, [&] { return time_writing(beside, bytes); }},
+                   {"emufs, writing", {}, [&] { return time_writing(there, bytes); }},
+                   {"beside, reading", forget(beside), [&] { return time_reading(beside); }},
+                   {"emufs, reading",
+                    [&]() -> Status {
+                      if (auto kept = probe::drop_cached((*mounted)->backing() / "there"); !kept)
+                        return kept;
+                      return probe::drop_cached(there);
+                    },
+                    [&] { return time_reading(there); }}});
   if (!rounds) return tl::unexpected<Error>(rounds.error());
   const Summary reading = rounds->ratio("beside, reading", "emufs, reading");
   const Summary writing = rounds->ratio("beside, writing", "emufs, writing");

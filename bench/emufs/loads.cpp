@@ -97,8 +97,7 @@ class MountClient {
         return ::pwrite(file_.get(), buffer_.memory.get(), load_.request_bytes,
                         static_cast<off_t>(sequence_.next_offset())) == bytes;
       case LoadKind::kCreate: {
-        const fs::path path =
-            folder_ / folder_name(client_) / ("new-" + std::to_string(i));
+        const fs::path path = folder_ / folder_name(client_) / ("new-" + std::to_string(i));
         return Descriptor(::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600))
                    .get() >= 0;
       }
@@ -150,8 +149,7 @@ class ModelClients final : public model::Sink {
   }
 
   void on_finished(const model::Finished& finished) override {
-    times_.push_back(
-        std::chrono::duration<double>(finished.finished - finished.submitted).count());
+    times_.push_back(std::chrono::duration<double>(finished.finished - finished.submitted).count());
     submit(static_cast<std::uint32_t>(finished.tag), finished.finished);
   }
   void on_lock_lost(const model::LockLost& /*lost*/) override {}
@@ -184,33 +182,42 @@ class ModelClients final : public model::Sink {
   AnswerTimes times_;
 };
 
+using MountClients = std::vector<std::unique_ptr<MountClient>>;
+
+Result<MountClients> open_clients(const LoadSpec& load, const fs::path& folder) {
+  MountClients clients;
+  for (std::uint32_t i = 0; i < load.clients; ++i) {
+    clients.push_back(std::make_unique<MountClient>(load, folder, i));
+    if (auto opened = clients.back()->open(); !opened) return tl::unexpected<Error>(opened.error());
+  }
+  return clients;
+}
+
+/// All at once, until the last has done.
+void run(const MountClients& clients) {
+  std::latch together(static_cast<std::ptrdiff_t>(clients.size()));
+  std::vector<std::jthread> threads;
+  for (const auto& client : clients) {
+    threads.emplace_back([&together, &client] {
+      together.arrive_and_wait();
+      client->run();
+    });
+  }
+}
+
 }  // namespace
 
 Result<AnswerTimes> put_on_mount(const LoadSpec& load, const fs::path& mount_point) {
   const fs::path folder = mount_point / load.name;
   if (auto made = make_files(load, folder); !made) return tl::unexpected<Error>(made.error());
-  std::vector<std::unique_ptr<MountClient>> clients;
-  for (std::uint32_t i = 0; i < load.clients; ++i) {
-    clients.push_back(std::make_unique<MountClient>(load, folder, i));
-    if (auto opened = clients.back()->open(); !opened)
-      return tl::unexpected<Error>(opened.error());
-  }
-  {
-    std::latch together(load.clients);
-    std::vector<std::jthread> threads;
-    for (const auto& client : clients) {
-      threads.emplace_back([&together, &client] {
-        together.arrive_and_wait();
-        client->run();
-      });
-    }
-  }
+  const auto clients = open_clients(load, folder);
+  if (!clients) return tl::unexpected<Error>(clients.error());
+  run(*clients);
   AnswerTimes times;
-  for (const auto& client : clients) {
+  for (const auto& client : *clients) {
     if (client->error() != 0) {
-      return tl::unexpected<Error>(
-          system_error({.operation = "put " + load.name + " on", .path = folder.string()},
-                       client->error()));
+      return tl::unexpected<Error>(system_error(
+          {.operation = "put " + load.name + " on", .path = folder.string()}, client->error()));
     }
     times.insert(times.end(), client->times().begin(), client->times().end());
   }

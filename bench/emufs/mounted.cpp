@@ -37,8 +37,7 @@ Status run(const std::vector<std::string>& words) {
   const int refused =
       ::posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  const ErrorDetails where{.operation = "run forebay-emufs " + words.front(),
-                           .path = words.back()};
+  const ErrorDetails where{.operation = "run forebay-emufs " + words.front(), .path = words.back()};
   if (refused != 0) return tl::unexpected<Error>(system_error(where, refused));
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -63,8 +62,7 @@ std::string why_no_mounts() {
 Result<std::unique_ptr<Mounted>> Mounted::make(const fs::path& parent,
                                                const MountOptions& options) {
   if (const std::string why = why_no_mounts(); !why.empty()) {
-    return failure(
-        {.kind = ErrorClass::kUnsupported, .operation = "mount emufs", .cause = why});
+    return failure({.kind = ErrorClass::kUnsupported, .operation = "mount emufs", .cause = why});
   }
   const std::string name = "emufs-" + fs::path(options.machine).stem().string();
   const fs::path backing = parent / (name + "-backing");

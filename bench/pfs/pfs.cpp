@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions on an emulated parallel file system, against the limit of its machine file and beside
 // programs that read for themselves. Every byte is checked by every variant.
+#include <forebay/istream.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -8,8 +10,6 @@
 #include <memory>
 #include <utility>
 #include <vector>
-
-#include <forebay/istream.hpp>
 
 #include "bench/emufs/mounted.hpp"
 #include "bench/frame/benchmark.hpp"
@@ -77,8 +77,8 @@ class Site {
     }
     if (!failed) file_bytes_ = std::filesystem::file_size(kept, failed);
     if (!failed && file_bytes_ > 0) return {};
-    return tl::unexpected<Error>(system_error({.operation = "make", .path = kept.string()},
-                                              failed ? failed.value() : EIO));
+    return tl::unexpected<Error>(
+        system_error({.operation = "make", .path = kept.string()}, failed ? failed.value() : EIO));
   }
 
   model::Machine machine_;
@@ -125,11 +125,10 @@ Status bench_naive(Context& context, const Site& site) {
   const bool wants_naive = context.wants("pfs.naive_over_session");
   const bool wants_descriptor = context.wants("pfs.naive_fd_over_session");
   if (!wants_naive && !wants_descriptor) return {};
-  const auto rounds =
-      context.run("pfs.naive_over_session", kRounds,
-                  {variant("forebay", Work::kSession, site, kTasks),
-                   variant("naive", Work::kNaive, site, kTasks),
-                   variant("naive-fd", Work::kNaiveDescriptor, site, kTasks)});
+  const auto rounds = context.run("pfs.naive_over_session", kRounds,
+                                  {variant("forebay", Work::kSession, site, kTasks),
+                                   variant("naive", Work::kNaive, site, kTasks),
+                                   variant("naive-fd", Work::kNaiveDescriptor, site, kTasks)});
   if (!rounds) return tl::unexpected<Error>(rounds.error());
   const std::vector<Peer> peers = {{"forebay", "s", rounds->summary("forebay")},
                                    {"naive", "s", rounds->summary("naive")},

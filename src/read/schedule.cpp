@@ -376,13 +376,7 @@ bool Schedule::vacate(std::uint32_t slot) {
   served_bytes_ += served;
   note_departure(slot, served);
   if (standing_[slot] != Standing::kRetired) ++losses_;
-  if (asked && taken.whole && taken.used) {
-    if (mostly_unused) {
-      note_waste();
-    } else {
-      forgive_waste();
-    }
-  }
+  if (asked && taken.whole && taken.used) mostly_unused ? note_waste() : forgive_waste();
   const SplinterIndex evicted = taken.splinter;
   taken = Slot{};
   // Somebody asked for more of it while it was here: the request goes on from the start.
