@@ -177,6 +177,7 @@ class Schedule {
   Verdict without_slot(Urgency urgency) const;
   void note_return(const shm::Splinter& entry);
   void note_departure(std::uint32_t slot, std::uint64_t served_bytes);
+  bool is_wasteful() const;
   void note_waste();
   void forgive_waste();
   bool vacate(std::uint32_t slot);
