@@ -49,6 +49,12 @@ struct ReadPlan {
   /// follow from its servers, their latency and the stripes of the file.
   std::uint64_t request_bytes = 0;
   std::uint32_t queue_depth = 0;
+  /// How the file lies on servers, stripe k on server k mod `servers`: each is given its share of
+  /// what may be under way, so that one that many want at a time does not keep the others idle.
+  /// `servers` 0: as the file system or the machine says, else as if there were one; 1: as if there
+  /// were one. Where a splinter lies on several servers this changes nothing.
+  std::uint64_t stripe_bytes = 0;
+  std::uint32_t servers = 0;
   /// How many bytes agents may read ahead of what was asked for; absent: chosen; 0: only what is
   /// asked for.
   std::optional<std::uint64_t> eager_bytes = std::nullopt;
@@ -81,6 +87,9 @@ struct ReadFacts {
   /// request, and how many of them are under way. 0: not known.
   std::uint64_t request_bytes = 0;
   std::uint32_t requests = 0;
+  /// How the file is striped; `servers` 0: not known.
+  std::uint64_t stripe_bytes = 0;
+  std::uint32_t servers = 0;
 };
 
 /// Who should read a session with this access, if `wanted` leaves that open: reading from a device

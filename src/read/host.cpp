@@ -32,6 +32,7 @@ Schedule::Limits limits_of(const SessionHost::Setup& setup) {
   return {.slots = in_splinters(plan.window_bytes, unit),
           .slots_max = in_splinters(plan.budget_bytes, unit),
           .loads_max = depth,
+          .striping = {.stripe_bytes = plan.stripe_bytes, .servers = plan.servers},
           .eager_first = eager_first,
           .eager_max = eager_max,
           .alignment_bytes = load_alignment_of(*setup.file),

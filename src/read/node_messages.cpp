@@ -79,6 +79,8 @@ struct PlanNumbers {
   std::uint64_t window_bytes = 0;
   std::uint64_t request_bytes = 0;
   std::uint64_t queue_depth = 0;
+  std::uint64_t stripe_bytes = 0;
+  std::uint64_t servers = 0;
   std::uint64_t eager_bytes = 0;
   std::uint64_t retirement = 0;
   std::uint64_t agents = 0;
@@ -94,6 +96,8 @@ void put(Packer& packer, const ReadPlan& plan) {
       .window_bytes = plan.window_bytes,
       .request_bytes = plan.request_bytes,
       .queue_depth = plan.queue_depth,
+      .stripe_bytes = plan.stripe_bytes,
+      .servers = plan.servers,
       .eager_bytes = plan.eager_bytes.value_or(kAbsent),
       .retirement = static_cast<std::uint64_t>(plan.retirement),
       .agents = plan.agents ? static_cast<std::uint64_t>(*plan.agents) : kAbsent,
@@ -110,6 +114,8 @@ ReadPlan get_plan(Unpacker& unpacker) {
                 .window_bytes = numbers.window_bytes,
                 .request_bytes = numbers.request_bytes,
                 .queue_depth = static_cast<std::uint32_t>(numbers.queue_depth),
+                .stripe_bytes = numbers.stripe_bytes,
+                .servers = static_cast<std::uint32_t>(numbers.servers),
                 .retirement = static_cast<Retirement>(numbers.retirement)};
   if (numbers.access != kAbsent) plan.access = static_cast<Access>(numbers.access);
   if (numbers.agents != kAbsent) plan.agents = static_cast<Agents>(numbers.agents);

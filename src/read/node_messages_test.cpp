@@ -28,6 +28,8 @@ ReadPlan some_plan() {
           .window_bytes = 3,
           .request_bytes = 4,
           .queue_depth = 5,
+          .stripe_bytes = 6,
+          .servers = 7,
           .eager_bytes = 0,
           .retirement = Retirement::kCache,
           .agents = Agents::kPerNode,
@@ -43,6 +45,8 @@ void expect_equal(const ReadPlan& a, const ReadPlan& b) {
   EXPECT_EQ(a.window_bytes, b.window_bytes);
   EXPECT_EQ(a.request_bytes, b.request_bytes);
   EXPECT_EQ(a.queue_depth, b.queue_depth);
+  EXPECT_EQ(a.stripe_bytes, b.stripe_bytes);
+  EXPECT_EQ(a.servers, b.servers);
   EXPECT_EQ(a.eager_bytes, b.eager_bytes);
   EXPECT_EQ(a.retirement, b.retirement);
   EXPECT_EQ(a.agents, b.agents);

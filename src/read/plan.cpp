@@ -164,6 +164,20 @@ void choose_requests(ReadPlan& plan, const ReadFacts& facts) {
   *plan.eager_bytes = std::min(*plan.eager_bytes, plan.budget_bytes);
 }
 
+Status choose_striping(ReadPlan& plan, const ReadFacts& facts) {
+  if (plan.servers > 1 && plan.stripe_bytes == 0) {
+    return bad_plan(ErrorClass::kInvalidArgument,
+                    "servers is " + std::to_string(plan.servers) +
+                        ", and stripe_bytes is 0; give how much of the file each has in a row");
+  }
+  if (plan.servers == 0 && !facts.cached) {
+    plan.servers = facts.servers;
+    plan.stripe_bytes = facts.stripe_bytes;
+  }
+  plan.servers = std::max(plan.servers, 1U);
+  return {};
+}
+
 Status choose_nodes(ReadPlan& plan, const ReadFacts& facts) {
   if (plan.agent_nodes.empty()) return {};
   for (const std::uint32_t node : plan.agent_nodes) {
@@ -216,6 +230,8 @@ Result<ReadPlan> plan_read(const ReadFacts& facts, const ReadPlan& wanted) {
   if (auto chosen = choose_memory(plan, facts, wanted); !chosen)
     return tl::unexpected<Error>(chosen.error());
   choose_requests(plan, facts);
+  if (auto chosen = choose_striping(plan, facts); !chosen)
+    return tl::unexpected<Error>(chosen.error());
   plan.agents = choose_agents(facts, wanted);
   if (auto chosen = choose_nodes(plan, facts); !chosen)
     return tl::unexpected<Error>(chosen.error());

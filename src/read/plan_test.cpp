@@ -124,6 +124,22 @@ TEST(ReadPlan, what_is_given_beats_what_is_known) {
   EXPECT_EQ(plan->queue_depth, 3U);
 }
 
+TEST(ReadPlan, stripes_are_followed_where_they_are_known) {
+  ReadFacts about = facts(4_GiB, Access::kDirect);
+  EXPECT_EQ(plan_read(about)->servers, 1U);
+  about.stripe_bytes = 1_MiB;
+  about.servers = 4;
+  EXPECT_EQ(plan_read(about)->stripe_bytes, 1_MiB);
+  EXPECT_EQ(plan_read(about)->servers, 4U);
+  EXPECT_EQ(plan_read(about, {.stripe_bytes = 4_MiB, .servers = 2})->stripe_bytes, 4_MiB);
+  EXPECT_EQ(plan_read(about, {.servers = 1})->servers, 1U);
+  about.cached = true;
+  EXPECT_EQ(plan_read(about)->servers, 1U);
+  const auto halved = plan_read(about, {.servers = 2});
+  ASSERT_FALSE(halved);
+  EXPECT_EQ(halved.error().kind(), ErrorClass::kInvalidArgument);
+}
+
 TEST(ReadPlan, windows_shrink_in_steps_and_say_so) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
   about.total_bytes = 64_MiB;

@@ -25,6 +25,8 @@ Schedule::Schedule(const Geometry& geometry, const shm::SessionBooks& books, con
     : geometry_(geometry),
       books_(books),
       limits_(limits),
+      lanes_(geometry, limits.striping, limits.loads_max),
+      queues_(lanes_.count()),
       eager_limit_(limits.eager_first),
       readers_(limits.readers_max) {
   FOREBAY_ASSERT(limits.slots > 0);
@@ -55,7 +57,7 @@ void Schedule::want(SplinterIndex splinter, ValidBytes part, Urgency urgency, Pr
 }
 
 void Schedule::enqueue(SplinterIndex splinter, Urgency urgency) {
-  queues_.at(static_cast<std::size_t>(urgency)).push_back(splinter);
+  queues_.push(splinter, urgency, lanes_.lane_of(splinter));
 }
 
 Schedule::Verdict Schedule::next(Load& load, TimePoint now, Urgency least) {
@@ -82,9 +84,9 @@ Schedule::Verdict Schedule::next_wanted(Load& load, Urgency least) {
   bool somebody_waits = false;
   for (std::size_t level = kUrgencies; level-- > static_cast<std::size_t>(least);) {
     const auto urgency = static_cast<Urgency>(level);
-    const SplinterIndex splinter = first_wanted(urgency);
-    if (splinter == kNobody) continue;
-    const Verdict verdict = place(splinter, urgency, load);
+    const auto splinter = first_wanted(urgency);
+    if (!splinter) continue;
+    const Verdict verdict = place(*splinter, urgency, load);
     if (verdict != Verdict::kRest) return verdict;
     needs_slot_ = needs_slot_ || urgency > Urgency::kHint;
     somebody_waits = somebody_waits || urgency >= Urgency::kAwaited;
@@ -93,17 +95,13 @@ Schedule::Verdict Schedule::next_wanted(Load& load, Urgency least) {
   return Verdict::kRest;
 }
 
-SplinterIndex Schedule::first_wanted(Urgency urgency) {
-  auto& queue = queues_.at(static_cast<std::size_t>(urgency));
-  while (!queue.empty()) {
-    const SplinterIndex splinter = queue.front();
+std::optional<SplinterIndex> Schedule::first_wanted(Urgency urgency) {
+  return queues_.first(urgency, lanes_, [&](SplinterIndex splinter) {
     const auto found = wants_.find(splinter);
-    const bool stale = found == wants_.end() || found->second.urgency != urgency;
+    if (found == wants_.end() || found->second.urgency != urgency) return true;
     // What is loading is looked at again when it has arrived.
-    if (!stale && !under_way(splinter) && !drop_if_there(found)) return splinter;
-    queue.pop_front();
-  }
-  return kNobody;
+    return under_way(splinter) || drop_if_there(found);
+  });
 }
 
 bool Schedule::drop_if_there(Wants::iterator want) {
@@ -150,13 +148,23 @@ Schedule::Verdict Schedule::extend(SplinterIndex splinter, ValidBytes part, Load
                                : ValidBytes{valid.last, wanted.last},
           .extends = true,
           .generation = entry.load().generation()};
-  slots_[slot].busy = true;
-  ++loads_under_way_;
+  begin_load(load);
   return Verdict::kLoad;
 }
 
 Schedule::Verdict Schedule::next_eager(Load& load) {
-  if (eager_outstanding_ >= eager_limit_) return Verdict::kRest;
+  const SplinterIndex splinter = first_ahead();
+  if (splinter == kNobody || eager_outstanding_ >= eager_limit_) return Verdict::kRest;
+  const std::optional<std::uint32_t> slot = vacant_slot(splinter);
+  if (!slot || !vacate(*slot)) return Verdict::kRest;
+  start(splinter, *slot, geometry_.whole(splinter), load);
+  slots_[*slot].eager = true;
+  return Verdict::kLoad;
+}
+
+/// What to read ahead next: the first that a server has room for, but no further than that all of
+/// them have been looked at.
+SplinterIndex Schedule::first_ahead() {
   const SplinterIndex count = geometry_.count();
   // What has been there once is not read ahead: who asked for it has had it.
   const auto was_loaded = [this](SplinterIndex splinter) {
@@ -165,13 +173,11 @@ Schedule::Verdict Schedule::next_eager(Load& load) {
   };
   while (eager_next_ < count && was_loaded(eager_next_))
     ++eager_next_;
-  if (eager_next_ >= count) return Verdict::kRest;
-  const std::optional<std::uint32_t> slot = vacant_slot(eager_next_);
-  if (!slot || !vacate(*slot)) return Verdict::kRest;
-  start(eager_next_, *slot, geometry_.whole(eager_next_), load);
-  slots_[*slot].eager = true;
-  ++eager_next_;
-  return Verdict::kLoad;
+  const SplinterIndex end = std::min(count - eager_next_, lanes_.round_splinters()) + eager_next_;
+  for (SplinterIndex splinter = eager_next_; splinter < end; ++splinter) {
+    if (lanes_.has_room(lanes_.lane_of(splinter)) && !was_loaded(splinter)) return splinter;
+  }
+  return kNobody;
 }
 
 ValidBytes Schedule::aligned(ValidBytes part) const {
@@ -185,10 +191,8 @@ void Schedule::start(SplinterIndex splinter, std::uint32_t slot, ValidBytes part
   shm::Splinter& entry = books_[splinter];
   slots_[slot] = Slot{};
   slots_[slot].splinter = splinter;
-  slots_[slot].busy = true;
   slots_[slot].whole = part == geometry_.whole(splinter);
   slots_[slot].used_at = clock_;
-  mark(slot, Standing::kBusy);
   books_.restart_count(slot);
   entry.set_slot(slot);
   entry.set_valid({});
@@ -199,7 +203,20 @@ void Schedule::start(SplinterIndex splinter, std::uint32_t slot, ValidBytes part
           .extends = false,
           .generation = entry.load().generation()};
   if (load.generation > 0) ++rereads_;
+  mark(slot, Standing::kBusy);
+  begin_load(load);
+}
+
+void Schedule::begin_load(const Load& load) {
+  slots_[load.slot].busy = true;
   ++loads_under_way_;
+  lanes_.begin_load(load.splinter);
+}
+
+void Schedule::end_load(const Load& load) {
+  slots_[load.slot].busy = false;
+  --loads_under_way_;
+  lanes_.end_load(load.splinter);
 }
 
 std::uint64_t Schedule::served_bytes() const {
@@ -225,10 +242,9 @@ bool Schedule::loaded(const Load& load, std::uint32_t got_bytes, std::uint32_t p
   }
   entry.set_valid(valid);
   if (!load.extends) entry.set_residency(Residency::kReady);
-  slot.busy = false;
+  end_load(load);
   slot.promised_bytes += promised_bytes;
   if (promised_bytes > 0) slot.spared_until = TimePoint::max();  // counted from the next survey on
-  --loads_under_way_;
 
   const auto found = wants_.find(load.splinter);
   if (found == wants_.end()) return complete;
@@ -242,13 +258,11 @@ bool Schedule::loaded(const Load& load, std::uint32_t got_bytes, std::uint32_t p
 }
 
 void Schedule::failed(const Load& load) {
-  Slot& slot = slots_[load.slot];
-  slot.busy = false;
-  --loads_under_way_;
+  end_load(load);
   wants_.erase(load.splinter);
   if (load.extends) return;
   books_[load.splinter].set_residency(Residency::kAbsent);
-  slot = Slot{};
+  slots_[load.slot] = Slot{};
 }
 
 void Schedule::forget(SplinterIndex splinter) {
@@ -260,8 +274,7 @@ void Schedule::forget(SplinterIndex splinter) {
 void Schedule::clear() {
   while (!wants_.empty())
     forget(wants_.begin()->first);
-  for (auto& queue : queues_)
-    queue.clear();
+  queues_.clear();
   eager_next_ = geometry_.count();
 }
 

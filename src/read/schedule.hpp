@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -17,18 +16,11 @@
 #include "base/clock.hpp"
 #include "read/geometry.hpp"
 #include "read/reader_count.hpp"
+#include "read/server_lanes.hpp"
+#include "read/want_queues.hpp"
 #include "shm/session_books.hpp"
 
 namespace forebay::read {
-
-/// How much somebody needs a splinter; it decides what may be pushed out for it.
-enum class Urgency : std::uint8_t {
-  kHint,             ///< will probably be wanted soon
-  kAsked,            ///< a request exists; nobody waits for it right now
-  kAwaited,          ///< a coroutine or a continuation waits
-  kAwaitedHelpless,  ///< the same, and no thread of its executor does an agent's work
-  kBlocked,          ///< a thread does nothing else
-};
 
 /// Whether a request wants just its own bytes of a splinter, or takes it for part of a longer run.
 enum class Precision : std::uint8_t { kWhole, kExact };
@@ -47,7 +39,8 @@ class Schedule {
   struct Limits {
     std::uint32_t slots = 0;  ///< to begin with
     std::uint32_t slots_max = 0;
-    std::uint32_t loads_max = 1;    ///< under way at once
+    std::uint32_t loads_max = 1;  ///< under way at once, each server of the file its share
+    ServerLanes::Striping striping = {};
     std::uint32_t eager_first = 0;  ///< splinters read ahead unasked to begin with
     std::uint32_t eager_max = 0;
     std::uint32_t alignment_bytes = 4096;
@@ -149,7 +142,6 @@ class Schedule {
     Urgency urgency = Urgency::kHint;
   };
   using Wants = std::unordered_map<SplinterIndex, Want>;
-  static constexpr std::size_t kUrgencies = static_cast<std::size_t>(Urgency::kBlocked) + 1;
   static constexpr SplinterIndex kNobody = UINT32_MAX;
 
   Standing survey_slot(std::uint32_t index);
@@ -158,8 +150,11 @@ class Schedule {
   Verdict extend(SplinterIndex splinter, ValidBytes part, Load& load);
   Verdict next_eager(Load& load);
   Verdict next_wanted(Load& load, Urgency least);
-  SplinterIndex first_wanted(Urgency urgency);
+  std::optional<SplinterIndex> first_wanted(Urgency urgency);
+  SplinterIndex first_ahead();
   void enqueue(SplinterIndex splinter, Urgency urgency);
+  void begin_load(const Load& load);
+  void end_load(const Load& load);
   std::optional<std::uint32_t> vacant_slot(SplinterIndex splinter) const;
   std::optional<std::uint32_t> neighbour_slot(SplinterIndex splinter) const;
   std::optional<std::uint32_t> roomiest_slot() const;
@@ -196,8 +191,8 @@ class Schedule {
   std::array<std::uint32_t, kStandings> counts_{};
   std::uint32_t eager_outstanding_ = 0;
   Wants wants_;
-  std::array<std::deque<SplinterIndex>, kUrgencies>
-      queues_;  // by urgency, in the order of asking; may hold stale ones
+  ServerLanes lanes_;
+  WantQueues queues_;
   std::uint32_t loads_under_way_ = 0;
   std::uint32_t eager_limit_ = 0;
   SplinterIndex eager_next_ = 0;

@@ -51,10 +51,13 @@ Status KnownStorage::add_to(ReadFacts& facts, const storage::File& file) const {
                          file.file_system() == storage::FileSystem::kMemory;
   if (!machine || in_memory) return {};
   const std::uint64_t total = std::max(facts.total_bytes, facts.available_bytes);
-  const model::ReadingAdvice advice = model::advise_reading(*machine, layout_of(file, *machine),
-                                                            facts.extent.size, total / kBusyShare);
+  const model::Layout layout = layout_of(file, *machine);
+  const model::ReadingAdvice advice =
+      model::advise_reading(*machine, layout, facts.extent.size, total / kBusyShare);
   facts.request_bytes = advice.request_bytes;
   facts.requests = advice.requests;
+  facts.stripe_bytes = layout.stripe_bytes;
+  facts.servers = layout.stripe_count;
   return {};
 }
 
