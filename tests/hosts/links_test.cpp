@@ -61,16 +61,14 @@ TEST_F(Hosts, are_two_nodes_with_as_many_ranks_each) {
   EXPECT_EQ(nodes.ranks_of(Node{0}).size(), nodes.ranks_of(Node{1}).size());
 }
 
-/// From the first send to the answer that all is there.
-double seconds_of_sending(Link& link, std::span<const std::byte> payload) {
-  const auto start = std::chrono::steady_clock::now();
+/// Until the answer that all is there.
+void send_all(Link& link, std::span<const std::byte> payload) {
   for (std::uint64_t i = 0; i < kMessageCount; ++i) {
     const std::uint64_t offset = i * kMessageBytes;
     EXPECT_TRUE(link.send({.words = {offset}}, payload.subspan(offset, kMessageBytes)));
   }
   Inbox answers;
   EXPECT_TRUE(drive({{&link, &answers}}, [&] { return !answers.messages.empty(); }));
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 void receive_all(Link& link, const Bytes& expected) {
@@ -83,36 +81,21 @@ void receive_all(Link& link, const Bytes& expected) {
   EXPECT_TRUE(drive({{&link, &nothing}}, [&] { return link.queued_bytes() == 0; }));
 }
 
-/// One transfer to the other host: its speed in 10^6 bytes a second, known to the sender alone.
-double speed_of_one_try(Communicator& ranks, const Links& links, const Bytes& bytes) {
-  const std::uint64_t before = probe::received_bytes_of_this_host();
-  EXPECT_TRUE(ranks.barrier());
-  if (links.empty()) return 0;
-  if (ranks.rank() == Rank{0}) {
-    const double speed =
-        static_cast<double>(bytes.size()) / seconds_of_sending(*links.front(), bytes) / 1e6;
-    std::printf("%.1f million bytes a second\n", speed);
-    return speed;
-  }
-  receive_all(*links.front(), bytes);
-  const std::uint64_t by_network = probe::received_bytes_of_this_host() - before;
-  EXPECT_GE(by_network, bytes.size()) << "they came another way";
-  EXPECT_LE(by_network, bytes.size() + bytes.size() / 5);
-  return 0;
-}
-
-TEST_F(Hosts, links_carry_bytes_over_the_network_as_fast_as_it_is) {
-  constexpr int kTriesMax = 8;  // somebody else may need the processors
+// How fast they are is `forebay bench read`'s to say: read.hosts.over_link.
+TEST_F(Hosts, links_carry_bytes_over_the_network_and_hardly_more) {
   const Links links = must(connect_agents(*ranks_, leaders_of(*ranks_), {}), "connect");
+  const std::uint64_t before = probe::received_bytes_of_this_host();
   const Bytes bytes = links.empty() ? Bytes() : pattern(0, kMessageCount * kMessageBytes);
-  const double limit = probe::link_mbyte_per_second().value_or(0);
-  std::uint64_t is_fast = 0;
-  for (int i = 0; i < kTriesMax && is_fast == 0; ++i) {
-    const double speed = speed_of_one_try(*ranks_, links, bytes);
-    EXPECT_TRUE(limit == 0 || speed <= 1.05 * limit) << "the link is not limited";
-    is_fast = must(ranks_->all_reduce(Reduction::kMax, speed >= 0.9 * limit ? 1 : 0), "tell");
+  ASSERT_TRUE(ranks_->barrier());
+  if (!links.empty() && ranks_->rank() == Rank{0}) {
+    send_all(*links.front(), bytes);
+  } else if (!links.empty()) {
+    receive_all(*links.front(), bytes);
+    const std::uint64_t by_network = probe::received_bytes_of_this_host() - before;
+    EXPECT_GE(by_network, bytes.size()) << "they came another way";
+    EXPECT_LE(by_network, bytes.size() + bytes.size() / 5);
   }
-  EXPECT_EQ(is_fast, 1U) << "never 90 % of " << limit;
+  ASSERT_TRUE(ranks_->barrier());
 }
 
 std::chrono::nanoseconds processor_time_of_this_thread() {

@@ -151,7 +151,10 @@ def launch(arguments: argparse.Namespace, hosts: list[Host]) -> subprocess.Popen
 
 def processes_on(hosts: list[Host]) -> list[int]:
     """All but the holders: whoever is in a namespace that we made is ours."""
-    networks = {os.readlink(f"/proc/{host.holder.pid}/ns/net") for host in hosts}
+    networks = set()
+    for host in hosts:
+        with contextlib.suppress(OSError):  # a holder that has ended takes its network with it
+            networks.add(os.readlink(f"/proc/{host.holder.pid}/ns/net"))
     holders = {host.holder.pid for host in hosts}
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
