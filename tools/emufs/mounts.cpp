@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -88,15 +89,13 @@ Error bad_place(const std::string& path, const std::string& cause, int error_num
 tl::unexpected<Error> refuse(const Error& error) { return tl::unexpected<Error>(error); }
 
 Status check_mount_point(const std::string& path) {
+  if (is_dead_mount(path)) {
+    return refuse(bad_place(
+        path, "a killed emufs left its mount there; run `forebay emufs unmount " + path + "` first",
+        ENOTCONN));
+  }
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) {
-    if (is_of_dead_mount(errno)) {
-      return refuse(bad_place(path,
-                              "a killed emufs left its mount there; run `forebay emufs "
-                              "unmount " +
-                                  path + "` first",
-                              ENOTCONN));
-    }
     return refuse(system_error({.operation = "mount at",
                                 .path = path,
                                 .cause = "the mount point must be a folder; make it first"},
@@ -140,6 +139,12 @@ std::vector<MountEntry> parse_mounts(std::string_view text) {
     if (auto entry = parse_line(line)) entries.push_back(std::move(*entry));
   }
   return entries;
+}
+
+bool is_dead_mount(const std::string& path) {
+  // The kernel keeps what stat() says for a while, so that it would be answered without a program.
+  struct statvfs found{};
+  return ::statvfs(path.c_str(), &found) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
 }
 
 std::vector<MountEntry> mounts_now() { return parse_mounts(text_of("/proc/self/mountinfo")); }

@@ -31,10 +31,8 @@ std::vector<MountEntry> parse_mounts(std::string_view text);
 /// Those of this process.
 std::vector<MountEntry> mounts_now();
 
-/// What the kernel says of a mount whose program is gone.
-inline bool is_of_dead_mount(int error_number) {
-  return error_number == ENOTCONN || error_number == ECONNABORTED;
-}
+/// Whether a mount of ours is at `path` whose program is gone.
+bool is_dead_mount(const std::string& path);
 
 /// What our mounts are called in that list.
 inline constexpr std::string_view kMountType = "fuse.forebay-emufs";

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <poll.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -91,12 +90,10 @@ void wait_for(const Descriptor& program) {
 }
 
 Status unmount_one(const MountEntry& entry, Unmounting how) {
-  const char* path = entry.path.c_str();
-  struct stat found{};
   // Nobody answers for a mount whose program is gone, so nobody can be using it to an end.
-  const bool dead = ::stat(path, &found) != 0 && is_of_dead_mount(errno);
+  const bool dead = is_dead_mount(entry.path);
   const int flags = dead || how == Unmounting::kLazy ? MNT_DETACH : 0;
-  if (::umount2(path, flags) == 0) return {};
+  if (::umount2(entry.path.c_str(), flags) == 0) return {};
   const int problem = errno;
   std::string cause = "unmounting takes root; run as root";
   if (problem == EBUSY) {
