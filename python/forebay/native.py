@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calling the native programs: one JSON document comes back, progress comes on the way.
 
-A child gets a process group of its own, so that whatever ends us ends all of it: it is asked with
-TERM, and killed when it does not listen.
+A program that serves others says when it is ready and stays. A child gets a process group of its
+own, so that whatever ends us ends all of it: it is asked with TERM, and killed when it does not
+listen.
 """
 
 import contextlib
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from forebay.errors import EXIT_SIGNAL, ForebayError, NativeError, SkippedError
 
@@ -109,7 +111,7 @@ def call(
     if on_progress is not None:
         command.append("--progress")
     with os.fdopen(os.memfd_create(name), "r+b") as output:
-        process = _start(command, output)
+        process = _start(command, output, subprocess.PIPE)
         stderr = _Stderr(on_progress)
         try:
             for line in process.stderr:
@@ -123,7 +125,45 @@ def call(
     return _answer(name, exit_code, text, stderr, answers)
 
 
-def _start(command: list[str], output) -> subprocess.Popen:
+@contextlib.contextmanager
+def serving(name: str, arguments: Iterable[str]):
+    """Starts a program that prints a document when it is ready and then stays; gives the document.
+
+    However the `with` ends, the program is asked to end before it goes on, and killed when it does
+    not listen. Should we be killed, the kernel asks it.
+    """
+    with os.fdopen(os.memfd_create(name), "r+b") as errors:
+        process = _start([str(find(name)), *arguments], subprocess.PIPE, errors)
+        try:
+            document = _first_document(process.stdout)
+            if document is None:
+                _raise_failure(name, process.wait(), errors)
+            yield document
+        finally:
+            _end(process)
+            process.stdout.close()
+
+
+def _first_document(lines: Iterable[bytes]):
+    text = ""
+    for line in lines:
+        text += line.decode(errors="replace")
+        if (document := _document_of(text)) is not None:
+            return document
+    return None
+
+
+def _raise_failure(name: str, exit_code: int, errors) -> NoReturn:
+    """Of a program that ended before it was ready, whatever its exit code."""
+    errors.seek(0)
+    stderr = _Stderr(None)
+    for line in errors:
+        stderr.take(line)
+    _answer(name, exit_code, "", stderr, answers=())
+    raise AssertionError("no exit code is an answer")
+
+
+def _start(command: list[str], stdout, stderr) -> subprocess.Popen:
     libc = ctypes.CDLL(None)
 
     def end_with_parent():
@@ -134,8 +174,8 @@ def _start(command: list[str], output) -> subprocess.Popen:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
             process_group=0,
             preexec_fn=end_with_parent,
         )

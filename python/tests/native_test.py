@@ -217,3 +217,38 @@ def test_the_native_ends_even_if_its_caller_is_killed(caller):
     os.kill(process.pid, signal.SIGKILL)
     process.wait(LIMIT_S)
     wait_until(lambda: not is_alive(native_id), "the end of the native")
+
+
+SERVER = """
+print(json.dumps({"id": os.getpid(), "words": sys.argv[1:]}, indent=2), flush=True)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+time.sleep(600)
+"""
+
+
+def test_a_program_that_serves_says_that_it_is_ready_and_ends_with_the_block(fake):
+    fake("forebay-x", SERVER)
+    with native.serving("forebay-x", ["a", "b"]) as document:
+        assert document["words"] == ["a", "b"]
+        assert is_alive(document["id"])
+    assert not is_alive(document["id"])
+
+
+def test_a_failure_in_the_block_ends_a_program_that_serves(fake):
+    fake("forebay-x", SERVER)
+    with pytest.raises(ZeroDivisionError), native.serving("forebay-x", []) as document:
+        raise ZeroDivisionError
+    assert not is_alive(document["id"])
+
+
+def test_a_program_that_ends_before_it_is_ready_says_why(answers, fake):
+    error = {"class": "permission", "message": "mount: not permitted; run as root"}
+    answers("forebay-x", exit_code=1, error=error)
+    with pytest.raises(NativeError, match="run as root"), native.serving("forebay-x", []):
+        pass
+    fake("forebay-x", "sys.exit(0)")
+    with (
+        pytest.raises(ForebayError, match="ended with code 0 and said: nothing"),
+        native.serving("forebay-x", []),
+    ):
+        pass
