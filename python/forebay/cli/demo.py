@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`forebay demo`: one snapshot, one analysis, read through std::ifstream and through Forebay; and
-one file cut into more and more tasks."""
+one file cut into more and more tasks, from a disk and from a parallel file system."""
 
 import json
 import os
@@ -10,11 +10,12 @@ from pathlib import Path
 import click
 
 from forebay.cli.output import STDOUT, json_option, report, say
-from forebay.errors import ForebayError
+from forebay.errors import ForebayError, SkippedError
 
 SIZES = {False: ("1GiB", 1 << 30), True: ("64MiB", 64 << 20)}  # by --quick
 SPACE_BESIDE_BYTES = 256 << 20
 STATE_LIMIT_S = 40  # for the pairs of a state, after the first three
+PARALLEL_STORAGE = "lustre-small"
 SAMPLE_ENDINGS = (".tbin", ".std", ".tipsy")
 
 
@@ -32,15 +33,19 @@ SAMPLE_ENDINGS = (".tbin", ".std", ".tipsy")
 def command(quick, folder, json_file):
     """Make a Plummer sphere of gas, dark and star particles (once), analyse it in thousands of
     tasks that read it through std::ifstream and through Forebay, cold and warm; read a file by 2 to
-    16384 tasks, on two ranks where there is an MPI, while a computation goes on; and draw what came
-    out. With FOREBAY_SAMPLES set, the real snapshots in that folder are analysed too."""
+    16384 tasks, on two ranks where there is an MPI, while a computation goes on, and, as root, from
+    an emulated parallel file system; and draw what came out. With FOREBAY_SAMPLES set, the real
+    snapshots in that folder are analysed too."""
     place = prepare(Path(folder))
     snapshot, generated = obtain_snapshot(place, *SIZES[quick])
     comparisons = [run_pairs(snapshot, cold) for cold in (True, False)]
-    many_tasks = read_by_many_tasks(place, quick)
+    found = {
+        "many_tasks": run_benchmark("tasks", place, quick),
+        "servers": read_from_servers(place, quick),
+    }
     samples = analyse_samples()
-    pictures = draw(place, comparisons, generated["model"], many_tasks)
-    document = to_document(generated, comparisons, samples, many_tasks, pictures)
+    pictures = draw(place, comparisons, generated["model"], found)
+    document = to_document(generated, comparisons, samples, found) | {"pictures": pictures}
     report(document, json_file, lambda console: _tables().print_demo(console, document))
     if json_file != STDOUT:
         say(json_file, "Pictures:\n" + "\n".join(f"  {picture}" for picture in pictures))
@@ -108,15 +113,28 @@ def run_pairs(snapshot: Path, cold: bool):
     return compare(analyse, cold, STATE_LIMIT_S)
 
 
-def read_by_many_tasks(folder: Path, quick: bool) -> dict:
-    """What `forebay bench tasks` says."""
+def run_benchmark(name: str, folder: Path, quick: bool) -> dict:
+    """What `forebay bench NAME` says."""
     from forebay.cli import bench
 
     options = {"folder": str(folder), "quick": quick, "full": False, "only": None, "ranks": 2}
-    document, error = bench.run("tasks", options)
+    document, error = bench.run(name, options)
     if error is not None:
         raise error
     return document
+
+
+def read_from_servers(folder: Path, quick: bool) -> dict:
+    """What `forebay bench servers` says on a parallel file system that is mounted for it; where
+    nothing can be mounted, the reason."""
+    from forebay.mounted import mounted
+    from forebay.servers import skipped
+
+    try:
+        with mounted(PARALLEL_STORAGE, folder) as storage:
+            return run_benchmark("servers", storage, quick)
+    except SkippedError as why:
+        return skipped(str(why))
 
 
 def sample_files() -> list[Path]:
@@ -141,23 +159,29 @@ def analyse_samples() -> list[dict]:
     return samples
 
 
-def draw(folder: Path, comparisons: list, model: dict, many_tasks: dict) -> list[str]:
+def draw(folder: Path, comparisons: list, model: dict, found: dict) -> list[str]:
     from forebay.many_tasks import points_of
     from forebay.report.demo_plot import draw_times
     from forebay.report.density_plot import draw_density
+    from forebay.report.servers_plot import draw_servers
     from forebay.report.tasks_plot import draw_tasks
+    from forebay.servers import found_in
 
-    density, times, tasks = (folder / f"{name}.png" for name in ("density", "times", "tasks"))
+    density, times, tasks, servers = (
+        folder / f"{name}.png" for name in ("density", "times", "tasks", "servers")
+    )
     draw_density(comparisons[0].analyses["forebay"][-1], density, model["scale_radius"])
     draw_times(comparisons, times)
-    draw_tasks(many_tasks["parameters"], points_of(many_tasks), tasks)
-    return [str(density), str(times), str(tasks)]
+    draw_tasks(found["many_tasks"]["parameters"], points_of(found["many_tasks"]), tasks)
+    pictures = [density, times, tasks]
+    if "skipped" not in found["servers"]:
+        draw_servers(found_in(found["servers"]), servers)
+        pictures.append(servers)
+    return [str(picture) for picture in pictures]
 
 
-def to_document(
-    generated: dict, comparisons: list, samples: list, many_tasks: dict, pictures: list
-) -> dict:
-    from forebay import comparison
+def to_document(generated: dict, comparisons: list, samples: list, found: dict) -> dict:
+    from forebay import comparison, servers
     from forebay import many_tasks as points
 
     return {
@@ -165,9 +189,9 @@ def to_document(
         "model": generated["model"],
         "readers_agree": True,  # or compare() had raised
         **{one.state: comparison.to_document(one) for one in comparisons},
-        "many_tasks": points.to_document(many_tasks),
+        "many_tasks": points.to_document(found["many_tasks"]),
+        "servers": servers.to_document(found["servers"]),
         "samples": samples,
-        "pictures": pictures,
     }
 
 

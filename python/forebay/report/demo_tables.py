@@ -4,6 +4,7 @@
 from pathlib import Path
 
 from forebay.report import units
+from forebay.report.servers_table import print_servers
 from forebay.report.terminal import facts, table
 from forebay.report.tipsy_tables import physics_rows, vector
 
@@ -26,6 +27,7 @@ def print_demo(console, document: dict) -> None:
     console.print("Both readers give the same results to the last bit.\n")
     console.print(_tasks_table(document["many_tasks"]))
     console.print(f"  {tasks_text(document['many_tasks']['points'])}\n")
+    print_servers(console, document["servers"])
     if document["samples"]:
         console.print(_sample_table(document["samples"]))
 

@@ -30,7 +30,7 @@ def draw_tasks(parameters: dict, points: list[Point], file: Path) -> None:
         shares.set_ylim(0, PERCENT)
         times.set_ylim(bottom=0)
         for axes in (times, shares):
-            _set_task_axis(axes, points)
+            set_task_axis(axes, [point.tasks for point in points])
         times.legend(loc="lower left", fontsize=9)
         style.footnote(figure, _footnote(ranks, points))
 
@@ -44,9 +44,10 @@ def _draw_line(axes, points: list[Point], reader: str, summaries: list[dict], fa
     axes.errorbar(tasks, values, yerr=[below, above], capsize=3, elinewidth=1, **LOOKS[reader])
 
 
-def _set_task_axis(axes, points: list[Point]) -> None:
+def set_task_axis(axes, counts: list[int]) -> None:
+    """An axis with a mark at each number of tasks."""
     axes.set_xscale("log", base=2)
-    axes.set_xticks([point.tasks for point in points], [str(point.tasks) for point in points])
+    axes.set_xticks(counts, [str(count) for count in counts])
     axes.minorticks_off()
     # The last two are one power of two apart, too near for their digits.
     for label, side in zip(axes.get_xticklabels()[-2:], ("right", "left"), strict=False):
