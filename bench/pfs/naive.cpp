@@ -11,11 +11,12 @@ Status bench_naive(Context& context) {
   if (!wants_naive && !wants_descriptor) return {};
   const auto site = Site::with_words(context, {.machine = "lustre-small", .words = {}});
   if (!site) return tl::unexpected<Error>(site.error());
+  const std::uint64_t tasks = context.choose(read::kTasks, read::kTasks / 8);
   const auto rounds =
       context.run("pfs.naive_over_session", kRounds,
-                  {(*site)->variant("forebay", read::Work::kSession, read::kTasks),
-                   (*site)->variant("naive", read::Work::kNaive, read::kTasks),
-                   (*site)->variant("naive-fd", read::Work::kNaiveDescriptor, read::kTasks)});
+                  {(*site)->variant("forebay", read::Work::kSession, tasks),
+                   (*site)->variant("naive", read::Work::kNaive, tasks),
+                   (*site)->variant("naive-fd", read::Work::kNaiveDescriptor, tasks)});
   if (!rounds) return tl::unexpected<Error>(rounds.error());
   const std::vector<Peer> peers = {{"forebay", "s", rounds->summary("forebay")},
                                    {"naive", "s", rounds->summary("naive")},
