@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/solo/block.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <vector>
 
 #include <fcntl.h>
@@ -14,6 +16,9 @@ namespace forebay::bench::solo {
 
 namespace {
 
+/// Earlier measurements left the right bytes in it.
+void forget(std::span<std::byte> into) { std::fill(into.begin(), into.end(), std::byte{0xFF}); }
+
 Status check(const Block& block, std::span<const std::byte> bytes) {
   for (std::uint64_t z = 0; z < block.block_edge; ++z) {
     for (std::uint64_t y = 0; y < block.block_edge; ++y) {
@@ -25,13 +30,35 @@ Status check(const Block& block, std::span<const std::byte> bytes) {
   return {};
 }
 
+Status read_row(int descriptor, std::uint64_t at, std::span<std::byte> into) {
+  const auto got = ::pread(descriptor, into.data(), into.size(), static_cast<off_t>(at));
+  if (got == static_cast<ssize_t>(into.size())) return {};
+  return tl::unexpected<Error>(
+      system_error({.operation = "pread a row", .offset_bytes = at}, got < 0 ? errno : EIO));
+}
+
+Status read_rows(int descriptor, const Block& block, std::span<std::byte> into) {
+  for (std::uint64_t z = 0; z < block.block_edge; ++z) {
+    for (std::uint64_t y = 0; y < block.block_edge; ++y) {
+      const auto row = into.first(block.row_bytes());
+      if (Status read = read_row(descriptor, block.row_offset(z, y), row); !read) return read;
+      into = into.subspan(row.size());
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<double> time_request(Runtime& runtime, const Block& block, std::span<std::byte> into) {
+Result<double> time_request(Runtime& runtime,
+                            const Block& block,
+                            std::span<std::byte> into,
+                            const ReadPlan& plan) {
   auto file = runtime.open(block.path.string());
   if (!file) return tl::unexpected<Error>(file.error());
+  forget(into);
   const Stopwatch watch;
-  auto session = file->read_session();
+  auto session = file->read_session({}, plan);
   if (!session) return tl::unexpected<Error>(session.error());
   const std::vector<std::uint64_t> shape(3, block.edge);
   const std::vector<std::uint64_t> start(3, block.start);
@@ -44,16 +71,11 @@ Result<double> time_request(Runtime& runtime, const Block& block, std::span<std:
 }
 
 Result<double> time_rows(const Block& block, std::span<std::byte> into) {
+  forget(into);
   const Stopwatch watch;
   const Descriptor file(::open(block.path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::uint64_t done = 0;
-  for (std::uint64_t z = 0; z < block.block_edge; ++z) {
-    for (std::uint64_t y = 0; y < block.block_edge; ++y) {
-      const auto at = static_cast<off_t>(block.row_offset(z, y));
-      if (::pread(file.get(), into.data() + done, block.row_bytes(), at) < 0) break;
-      done += block.row_bytes();
-    }
-  }
+  if (Status read = read_rows(file.get(), block, into); !read)
+    return tl::unexpected<Error>(read.error());
   const double seconds = watch.seconds();
   if (auto checked = check(block, into); !checked) return tl::unexpected<Error>(checked.error());
   return seconds;

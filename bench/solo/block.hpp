@@ -23,6 +23,10 @@ struct Block {
   std::uint64_t bytes() const noexcept {
     return block_edge * block_edge * block_edge * sizeof(double);
   }
+  /// From the first byte of a plane's first row to the last byte of its last one, in all planes.
+  std::uint64_t span_bytes() const noexcept {
+    return block_edge * ((block_edge - 1) * edge + block_edge) * sizeof(double);
+  }
   std::uint64_t row_bytes() const noexcept { return block_edge * sizeof(double); }
   std::uint64_t row_offset(std::uint64_t z, std::uint64_t y) const noexcept {
     return (((start + z) * edge + start + y) * edge + start) * sizeof(double);
@@ -31,7 +35,10 @@ struct Block {
 
 /// Seconds from opening a session to the last byte of the block in `into`, which has its size.
 /// Checked, outside the clock.
-Result<double> time_request(Runtime& runtime, const Block& block, std::span<std::byte> into);
+Result<double> time_request(Runtime& runtime,
+                            const Block& block,
+                            std::span<std::byte> into,
+                            const ReadPlan& plan = {});
 
 /// The same by a program without Forebay, through the page cache.
 Result<double> time_rows(const Block& block, std::span<std::byte> into);
