@@ -41,8 +41,8 @@ Status bench_limit(Context& context) {
   std::vector<Peer> peers;
   for (const std::string& name : names)
     peers.push_back({name, "s", rounds->summary(name)});
-  context.add(
-      {id, "1", over_limit(*rounds, names, (*site)->limit_s()), Goal{1.03}, std::move(peers)});
+  context.add({id, "1", over_limit(*rounds, names, (*site)->limit_s((*site)->file_bytes())),
+               Goal{1.03}, std::move(peers)});
   return {};
 }
 

@@ -15,7 +15,8 @@ namespace {
 /// All rows are left out where nothing can be mounted.
 void leave_out_all(Context& context, const std::string& why) {
   for (const char* const id :
-       {"pfs.over_limit", "pfs.naive_over_session", "pfs.naive_fd_over_session", "pfs.istream"}) {
+       {"pfs.over_limit", "pfs.naive_over_session", "pfs.naive_fd_over_session", "pfs.overlap",
+        "pfs.istream", "pfs.streams", "pfs.subarray.over_rows", "pfs.tipsy.over_changa"}) {
     if (context.wants(id)) context.leave_out(id, why);
   }
 }
@@ -28,7 +29,9 @@ FOREBAY_BENCHMARK(pfs, "sessions on an emulated parallel file system, against it
     return {};
   }
   using Page = Status (*)(Context&);
-  const std::initializer_list<Page> pages = {bench_limit, bench_naive, bench_istream};
+  const std::initializer_list<Page> pages = {bench_limit,   bench_naive,   bench_overlap,
+                                             bench_istream, bench_streams, bench_blocks,
+                                             bench_tipsy};
   for (const Page page : pages) {
     if (auto done = page(context); !done) return done;
   }

@@ -42,9 +42,9 @@ Variant Site::variant(const std::string& name, read::Work work, std::uint64_t ta
           [job = read::Job::of(work, cut(tasks))] { return read::the_crew().time(job); }};
 }
 
-double Site::limit_s() const {
+double Site::limit_s(std::uint64_t bytes) const {
   constexpr double kMegabyte = 1e6;
-  return static_cast<double>(file_bytes_) / kMegabyte /
+  return static_cast<double>(bytes) / kMegabyte /
          model::storage_limit_mb_per_s(machine_, model::RequestKind::kRead);
 }
 

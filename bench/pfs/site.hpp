@@ -38,8 +38,8 @@ class Site {
   const model::Machine& machine() const noexcept { return machine_; }
   /// No client has anything of the file.
   read::Prepare cold() const;
-  /// What nothing can be faster than.
-  double limit_s() const;
+  /// What nothing can be faster than that reads so much of the storage.
+  double limit_s(std::uint64_t bytes) const;
 
  private:
   Site(model::Machine machine, std::unique_ptr<emufs::Mounted> mounted, std::filesystem::path file)
@@ -55,6 +55,10 @@ class Site {
 // The rows of the table, one file each.
 Status bench_limit(Context& context);
 Status bench_naive(Context& context);
+Status bench_overlap(Context& context);
 Status bench_istream(Context& context);
+Status bench_streams(Context& context);
+Status bench_blocks(Context& context);
+Status bench_tipsy(Context& context);
 
 }  // namespace forebay::bench::pfs
