@@ -27,7 +27,9 @@ AccessDecision choose_access(const AccessFacts& facts) {
   if (is_remote(facts.file_system) && !facts.storage_known) {
     return {Access::kBuffered, "buffered: " + kind + " has a cache of its own to work with"};
   }
-  if (facts.range_bytes < kDirectRangeBytesMin) {
+  const std::uint64_t long_from =
+      is_remote(facts.file_system) ? kDirectRangeBytesMinFar : kDirectRangeBytesMin;
+  if (facts.range_bytes < long_from) {
     return {Access::kBuffered,
             "buffered: " + std::to_string(facts.range_bytes) + " bytes are too few for direct"};
   }

@@ -16,6 +16,9 @@ namespace forebay::storage {
 
 /// A read shorter than this gains nothing from direct access that would pay for losing the cache.
 inline constexpr std::uint64_t kDirectRangeBytesMin = std::uint64_t{32} << 20U;
+/// The same on NFS, FUSE and Lustre, where the machine is known: the few requests of the kernel's
+/// read-ahead cost a round trip each, and a plan has all servers answer at once.
+inline constexpr std::uint64_t kDirectRangeBytesMinFar = std::uint64_t{4} << 20U;
 
 /// With more than this share in the page cache, copying from there is faster than the device.
 inline constexpr double kDirectCachedFractionMax = 0.5;

@@ -56,8 +56,13 @@ TEST(AccessRule, where_plans_know_the_servers_it_is_direct) {
   facts.cached_fraction = 1;
   EXPECT_EQ(choose_access(facts).access, Access::kBuffered) << "it is in memory";
   facts.cached_fraction = 0;
-  facts.range_bytes = 1_MiB;
+  facts.range_bytes = kDirectRangeBytesMinFar;
+  EXPECT_EQ(choose_access(facts).access, Access::kDirect);
+  facts.range_bytes = kDirectRangeBytesMinFar - 1;
   EXPECT_EQ(choose_access(facts).access, Access::kBuffered) << "too short";
+  facts.range_bytes = kDirectRangeBytesMinFar;
+  facts.file_system = FileSystem::kExt;
+  EXPECT_EQ(choose_access(facts).access, Access::kBuffered) << "a disk reads ahead as well";
 }
 
 TEST(AccessRule, short_reads_are_buffered) {
