@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emufs/dropper.hpp"
 
+#include <utility>
+
 #include "base/service_thread.hpp"
 #include "tools/emufs/priority.hpp"
 
@@ -20,14 +22,23 @@ Dropper::~Dropper() {
   }
   wakes_.notify_one();
   if (thread_.joinable()) thread_.join();
+  for (const Order& order : orders_) {
+    if (order.then) order.then();
+  }
 }
 
-void Dropper::add(const model::LockLost& lost, Told told) {
+void Dropper::add(Order order) {
   {
     const std::lock_guard lock(mutex_);
-    orders_.push_back({lost, told});
+    orders_.push_back(std::move(order));
   }
   wakes_.notify_one();
+}
+
+void Dropper::add(const model::LockLost& lost, Told told) { add(Order{lost, told}); }
+
+void Dropper::add(const model::LockLost& lost, std::function<void()> then) {
+  add(Order{lost, Told::kNo, std::move(then)});
 }
 
 void Dropper::work() {
@@ -41,6 +52,7 @@ void Dropper::work() {
     lock.unlock();
     drop_(order.lost);
     if (order.told == Told::kYes) done_(order.lost.file);
+    if (order.then) order.then();
     lock.lock();
   }
 }

@@ -31,12 +31,16 @@ class Dropper {
   enum class Told : std::uint8_t { kNo, kYes };
   /// Queues it; `done(file)` follows if somebody is to be told.
   void add(const model::LockLost& lost, Told told);
+  /// Queues it; `then` follows in any case, if only when this ends.
+  void add(const model::LockLost& lost, std::function<void()> then);
 
  private:
   struct Order {
     model::LockLost lost;
     Told told = Told::kNo;
+    std::function<void()> then = {};
   };
+  void add(Order order);
   void work();
 
   DropPages drop_;

@@ -311,6 +311,14 @@ void Timekeeper::drop_pages_of_others(model::ClientId client, model::FileId file
   }
 }
 
+void Timekeeper::drop_pages_then(model::ClientId client,
+                                 model::FileId file,
+                                 std::function<void()> then) {
+  const model::LockLost all_of_it{
+      .client = client, .file = file, .range = {0, all}, .at = monotonic_now()};
+  droppers_.at(client)->add(all_of_it, std::move(then));
+}
+
 void Timekeeper::pages_dropped(model::FileId file) {
   const std::lock_guard lock(mutex_);
   if (--dropping_[file] == 0) dropping_.erase(file);

@@ -71,6 +71,8 @@ class Timekeeper {
   void interrupt(Ticket ticket);
   /// The page caches of all clients but one forget a file; answers to writes of it wait for that.
   void drop_pages_of_others(model::ClientId client, model::FileId file);
+  /// The page cache of one client forgets a file; `then` is called afterwards, in another thread.
+  void drop_pages_then(model::ClientId client, model::FileId file, std::function<void()> then);
   /// Uses the model while nothing else does, advanced to now.
   void with_model(const std::function<void(model::StorageModel&, model::Time now)>& use);
 
