@@ -27,18 +27,12 @@ Dropper::~Dropper() {
   }
 }
 
-void Dropper::add(Order order) {
+void Dropper::add(const model::LockLost& lost, std::function<void()> then) {
   {
     const std::lock_guard lock(mutex_);
-    orders_.push_back(std::move(order));
+    orders_.push_back({lost, std::move(then)});
   }
   wakes_.notify_one();
-}
-
-void Dropper::add(const model::LockLost& lost, Told told) { add(Order{lost, told}); }
-
-void Dropper::add(const model::LockLost& lost, std::function<void()> then) {
-  add(Order{lost, Told::kNo, std::move(then)});
 }
 
 void Dropper::work() {
@@ -47,11 +41,10 @@ void Dropper::work() {
   for (;;) {
     wakes_.wait(lock, [this] { return stopping_ || !orders_.empty(); });
     if (stopping_) return;
-    const Order order = orders_.front();
+    const Order order = std::move(orders_.front());
     orders_.pop_front();
     lock.unlock();
     drop_(order.lost);
-    if (order.told == Told::kYes) done_(order.lost.file);
     if (order.then) order.then();
     lock.lock();
   }
