@@ -87,8 +87,17 @@ Mounted::~Mounted() {
   fs::remove_all(backing_, ignored);
 }
 
+std::vector<fs::path> Mounted::clients() const {
+  if (options_.clients == 1) return {mount_point_};
+  std::vector<fs::path> points;
+  for (std::uint32_t i = 0; i < options_.clients; ++i)
+    points.push_back(mount_point_ / std::to_string(i));
+  return points;
+}
+
 Status Mounted::mount() const {
   std::vector<std::string> words = {"mount", "--machine", options_.machine};
+  words.insert(words.end(), {"--clients", std::to_string(options_.clients)});
   words.insert(words.end(), options_.words.begin(), options_.words.end());
   words.push_back(backing_.string());
   words.push_back(mount_point_.string());

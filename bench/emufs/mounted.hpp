@@ -5,6 +5,7 @@
 
 #include <forebay/error.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@ namespace forebay::bench::emufs {
 
 struct MountOptions {
   std::string machine;                          ///< a name or a path
+  std::uint32_t clients = 1;                    ///< nodes of it
   std::vector<std::string> words;               ///< further options of `forebay-emufs mount`
   std::optional<unsigned> core = std::nullopt;  ///< where all of it runs; absent: anywhere
 };
@@ -30,7 +32,10 @@ class Mounted {
   Mounted(const Mounted&) = delete;
   Mounted& operator=(const Mounted&) = delete;
 
+  /// With several clients, the folder with their mount points.
   const std::filesystem::path& path() const noexcept { return mount_point_; }
+  /// The mount point of each client.
+  std::vector<std::filesystem::path> clients() const;
   /// What is kept; reading here takes no emulated time.
   const std::filesystem::path& backing() const noexcept { return backing_; }
   /// All clients forget what they have cached of a file: it is mounted anew.

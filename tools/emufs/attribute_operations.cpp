@@ -30,12 +30,12 @@ Outcome<struct stat> attributes_of(const Inode& inode) {
 }
 
 /// By open file, the kernel asks where it reads at the end or appends; otherwise the program's
-/// system call tells. Where that is not to be known, those of folders are taken to be for rights.
+/// system call tells. It cannot tell of folders: a name was made there, and a program that wants
+/// the attributes of a file has the kernel look whether it may pass.
 bool program_asks(const Call& call, const Inode& inode, const fuse_file_info* info) {
-  if (info != nullptr) return false;
+  if (info != nullptr || inode.kind() == S_IFDIR) return false;
   if (call.file_system().settings.delays == Delays::kNone) return true;
-  const Purpose purpose = purpose_of(call.thread());
-  return purpose == Purpose::kUnknown ? inode.kind() != S_IFDIR : purpose == Purpose::kAttributes;
+  return purpose_of(call.thread()) != Purpose::kOther;
 }
 
 void tell_attributes(fuse_req_t request, const Inode& inode, double trust_s) {

@@ -106,5 +106,6 @@ void add_xattr_operations(fuse_lowlevel_ops& operations);
 void add_folder_operations(fuse_lowlevel_ops& operations);
 void add_open_operations(fuse_lowlevel_ops& operations);
 void add_data_operations(fuse_lowlevel_ops& operations);
+void add_lock_operations(fuse_lowlevel_ops& operations);
 
 }  // namespace forebay::emufs

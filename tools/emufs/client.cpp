@@ -39,7 +39,8 @@ void greet(void* user_data, fuse_conn_info* connection) {
   // We say when pages are old. Otherwise the kernel asks for attributes before each read.
   refuse(FUSE_CAP_AUTO_INVAL_DATA);
   want(FUSE_CAP_EXPLICIT_INVAL_DATA);
-  refuse(FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_POSIX_LOCKS);
+  // One mount's programs lock each other out without us, and then without asking.
+  if (!file_system.has_several_clients()) refuse(FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_POSIX_LOCKS);
   // Moving pages through pipes is slower than copying through memory that stays in the processor's
   // cache (docs/decisions/0006-an-emulated-storage-in-time.md).
   refuse(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
@@ -55,6 +56,7 @@ fuse_lowlevel_ops operations() {
   add_folder_operations(table);
   add_open_operations(table);
   add_data_operations(table);
+  add_lock_operations(table);
   return table;
 }
 
@@ -134,7 +136,9 @@ void Client::take_requests() {
     if (!std::exchange(is_warm, true)) warm(buffer, static_cast<std::size_t>(size));
     fuse_session_process_buf(session_, &buffer);
   }
-  if (--running_ == 0 && ended_) ended_();
+  if (--running_ > 0) return;
+  file_system_.program_locks.ended(number_);
+  if (ended_) ended_();
 }
 
 void Client::drop_pages(Inode& inode, ByteRange range) {

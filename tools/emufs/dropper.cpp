@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emufs/dropper.hpp"
 
+#include <utility>
+
 #include "base/service_thread.hpp"
 #include "tools/emufs/priority.hpp"
 
@@ -20,12 +22,15 @@ Dropper::~Dropper() {
   }
   wakes_.notify_one();
   if (thread_.joinable()) thread_.join();
+  for (const Order& order : orders_) {
+    if (order.then) order.then();
+  }
 }
 
-void Dropper::add(const model::LockLost& lost, Told told) {
+void Dropper::add(const model::LockLost& lost, std::function<void()> then) {
   {
     const std::lock_guard lock(mutex_);
-    orders_.push_back({lost, told});
+    orders_.push_back({lost, std::move(then)});
   }
   wakes_.notify_one();
 }
@@ -36,11 +41,11 @@ void Dropper::work() {
   for (;;) {
     wakes_.wait(lock, [this] { return stopping_ || !orders_.empty(); });
     if (stopping_) return;
-    const Order order = orders_.front();
+    const Order order = std::move(orders_.front());
     orders_.pop_front();
     lock.unlock();
     drop_(order.lost);
-    if (order.told == Told::kYes) done_(order.lost.file);
+    if (order.then) order.then();
     lock.lock();
   }
 }

@@ -20,27 +20,24 @@ using DropPages = std::function<void(const model::LockLost&)>;
 
 class Dropper {
  public:
-  /// `drop` and `done` are called from the Dropper's thread.
-  Dropper(DropPages drop, std::function<void(model::FileId)> done)
-      : drop_(std::move(drop)), done_(std::move(done)) {}
+  /// `drop` is called from the Dropper's thread.
+  explicit Dropper(DropPages drop) : drop_(std::move(drop)) {}
   ~Dropper();
   Dropper(const Dropper&) = delete;
   Dropper& operator=(const Dropper&) = delete;
   Status start();
 
-  enum class Told : std::uint8_t { kNo, kYes };
-  /// Queues it; `done(file)` follows if somebody is to be told.
-  void add(const model::LockLost& lost, Told told);
+  /// Queues it; `then`, if any, is called afterwards, or when this ends before.
+  void add(const model::LockLost& lost, std::function<void()> then = {});
 
  private:
   struct Order {
     model::LockLost lost;
-    Told told = Told::kNo;
+    std::function<void()> then;
   };
   void work();
 
   DropPages drop_;
-  std::function<void(model::FileId)> done_;
   std::mutex mutex_;
   std::condition_variable wakes_;
   std::deque<Order> orders_;

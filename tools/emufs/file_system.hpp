@@ -16,6 +16,7 @@
 #include "tools/emufs/inodes.hpp"
 #include "tools/emufs/layouts.hpp"
 #include "tools/emufs/lookup_times.hpp"
+#include "tools/emufs/program_locks.hpp"
 #include "tools/emufs/published.hpp"
 #include "tools/emufs/recorder.hpp"
 #include "tools/emufs/timekeeper.hpp"
@@ -52,6 +53,7 @@ struct FileSystem {
   Buffers buffers;
   Published<Allowances> measured;  ///< once the mounts work, and only where there are delays
   LookupTimes lookups;
+  ProgramLocks program_locks;    ///< between several clients
   Published<Recorder> recorder;  ///< once the mounts work, and only if it was asked for
   std::atomic<Ticket> last_ticket{0};
   std::atomic<Probe*> probe{nullptr};  ///< while it measures
@@ -64,6 +66,10 @@ struct FileSystem {
   /// Whether locks keep page caches of several clients alike.
   bool has_shared_caches() const {
     return has_several_clients() && has_locks() && settings.machine.client.page_cache;
+  }
+  /// Whether clients see each other's writes only when they ask for a file anew, as with NFS.
+  bool sees_others_late() const {
+    return has_several_clients() && !has_locks() && settings.machine.client.page_cache;
   }
   bool has_locks() const { return settings.machine.locks.unit != model::LockUnit::kNone; }
 };

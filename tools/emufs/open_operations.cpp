@@ -169,11 +169,17 @@ void create(
 
 void release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
   const std::unique_ptr<OpenFile> file(&Call::open_file(info));
+  Call(request).file_system().program_locks.closed(file->inode->id(), info->fh);
   fuse_reply_err(request, 0);
 }
 
-/// Writes have gone through already.
-void flush(fuse_req_t request, fuse_ino_t, fuse_file_info*) { fuse_reply_err(request, 0); }
+/// A process closes one of its descriptors. Writes have gone through already.
+void flush(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) {
+  const Call call(request);
+  call.file_system().program_locks.closed(call.inode(node).id(),
+                                          {call.client().number(), info->lock_owner});
+  call.done();
+}
 
 }  // namespace
 

@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/service_thread.hpp"
 #include "tools/emufs/file_system.hpp"
+#include "tools/emufs/priority.hpp"
 
 namespace forebay::emufs {
 
@@ -62,12 +64,10 @@ class ProbeFile {
   std::string path_;
 };
 
-/// What three eighths of them are below, and not the median: others who use the machine meanwhile
-/// make them longer, and with too large an allowance answers would come too early ever after.
-Time undisturbed(std::vector<Time>& times) {
-  const auto place = times.begin() + static_cast<std::ptrdiff_t>(times.size() * 3 / 8);
-  std::ranges::nth_element(times, place);
-  return std::max(*place, Time{});
+Time median(std::vector<Time>& times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::ranges::nth_element(times, middle);
+  return std::max(*middle, Time{});
 }
 
 /// `use(i)` makes one request, and is true if that went well.
@@ -82,7 +82,7 @@ Allowance measure(Probe& probe, Effort effort, const std::function<bool(int)>& u
     before.push_back(probe.taken() - begin);
     after.push_back(end - probe.due());
   }
-  return {undisturbed(before), undisturbed(after)};
+  return {median(before), median(after)};
 }
 
 AllowanceLine measure_reads(Probe& probe, const ProbeFile& file, char* memory) {
@@ -119,7 +119,9 @@ void Probe::take(Timekeeper& time, Time taken, std::unique_ptr<Answer> answer) {
   time.answer_at(due, std::move(answer));
 }
 
-Result<Allowances> measure_allowances(FileSystem& file_system, const std::string& mount_point) {
+namespace {
+
+Result<Allowances> measure_here(FileSystem& file_system, const std::string& mount_point) {
   const ProbeFile file(mount_point + "/.forebay-emufs-" + std::to_string(::getpid()));
   const Descriptor made(::open(file.path(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!made) return tl::unexpected<Error>(cannot_measure(file.path(), errno));
@@ -138,6 +140,21 @@ Result<Allowances> measure_allowances(FileSystem& file_system, const std::string
     struct stat attributes{};
     return ::stat(file.path(), &attributes) == 0;
   });
+  return allowances;
+}
+
+}  // namespace
+
+Result<Allowances> measure_allowances(FileSystem& file_system, const std::string& mount_point) {
+  Result<Allowances> allowances;
+  // Woken like the threads that answer: what programs wait for a processor that others use is
+  // theirs, and no cost of FUSE to be taken off.
+  auto thread = start_service_thread("emufs-probe", [&] {
+    prefer_this_thread();
+    allowances = measure_here(file_system, mount_point);
+  });
+  if (!thread) return tl::unexpected<Error>(thread.error());
+  thread->join();
   return allowances;
 }
 

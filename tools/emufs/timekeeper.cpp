@@ -23,10 +23,9 @@ constexpr Time kAwakeBefore = 30us;
 /// as on local disks: reading and writing files is not interrupted there.
 constexpr Time kInterruptPatience = 1s;
 
-/// How often an answer looks whether pages of others are dropped, and how long at most. A page that
-/// is locked for a request that waits behind this answer would be waited for in a ring.
+/// How long an answer waits for pages of others to be dropped. A page that is locked for a request
+/// that waits behind this answer would be waited for in a ring.
 constexpr std::uint64_t kPageBytes = 4096;
-constexpr Time kPagesPeriod = 20us;
 constexpr Time kPagesPatience = 10ms;
 
 std::chrono::steady_clock::time_point clock_time(Time time) {
@@ -70,8 +69,7 @@ Result<std::unique_ptr<Timekeeper>> Timekeeper::start(Setup setup) {
 Status Timekeeper::start_threads() {
   const std::uint32_t clients = setup_.machine.client.count;
   for (std::uint32_t i = 0; setup_.drop_pages && i < clients; ++i) {
-    droppers_.push_back(std::make_unique<Dropper>(
-        setup_.drop_pages, [this](model::FileId file) { pages_dropped(file); }));
+    droppers_.push_back(std::make_unique<Dropper>(setup_.drop_pages));
     if (auto started = droppers_.back()->start(); !started) return started;
   }
   for (unsigned i = 0; i < setup_.answer_threads; ++i) {
@@ -117,7 +115,7 @@ void Timekeeper::submit(Ticket ticket, Job job) {
   // Nothing has a duration, so it is done already, and sent without changing the thread.
   advance(monotonic_now());
   while (!due_.empty() && due_.begin()->first <= monotonic_now()) {
-    if (delay_until_pages_are_dropped(monotonic_now())) continue;
+    if (delay_until_pages_are_dropped()) continue;
     auto node = due_.extract(due_.begin());
     lock.unlock();
     node.mapped().answer->send();
@@ -184,6 +182,8 @@ void Timekeeper::finish(const model::Finished& finished) {
   const Time when = finished.finished - waiting.after - waiting.credit;
   due_.emplace(when, Due{.is_write = waiting.request.kind == model::RequestKind::kWrite,
                          .file = waiting.request.file,
+                         .when = when,
+                         .drops_before = last_drop_,
                          .wait_no_longer = finished.finished + kPagesPatience,
                          .answer = std::move(waiting.answer)});
   afters_.erase(afters_.find(waiting.after));
@@ -203,12 +203,20 @@ void Timekeeper::refuse_interrupted(Time now) {
   }
 }
 
-/// True if the first answer that is due had to make way.
-bool Timekeeper::delay_until_pages_are_dropped(Time now) {
+/// Only for what was to be dropped before: where a lock goes from hand to hand, there is always
+/// something of the file that is being dropped.
+bool Timekeeper::waits_for_pages(const Due& due) const {
+  if (!due.is_write) return false;
+  const auto drops = dropping_.find(due.file);
+  return drops != dropping_.end() && *drops->second.begin() <= due.drops_before;
+}
+
+/// True if the first answer that is due had to make way. It comes back in pages_dropped().
+bool Timekeeper::delay_until_pages_are_dropped() {
   const Due& due = due_.begin()->second;
-  if (!due.is_write || now > due.wait_no_longer || !dropping_.contains(due.file)) return false;
+  if (due_.begin()->first >= due.wait_no_longer || !waits_for_pages(due)) return false;
   auto node = due_.extract(due_.begin());
-  node.key() = now + kPagesPeriod;
+  node.key() = node.mapped().wait_no_longer;
   due_.insert(std::move(node));
   return true;
 }
@@ -220,7 +228,7 @@ std::multimap<Time, Timekeeper::Due>::node_type Timekeeper::wait_for_next(
     advance(now);
     refuse_interrupted(now);
     if (!due_.empty() && due_.begin()->first <= now + kAwakeBefore) {
-      if (!delay_until_pages_are_dropped(now)) return due_.extract(due_.begin());
+      if (!delay_until_pages_are_dropped()) return due_.extract(due_.begin());
       continue;
     }
     wakes_at_ = next_wake();
@@ -275,12 +283,21 @@ std::vector<ByteRange> Timekeeper::pages_under_way(const model::LockLost& lost) 
   return pages;
 }
 
-void Timekeeper::drop(const model::LockLost& lost, ByteRange range, Dropper::Told told) {
+/// Answers to writes wait for it.
+void Timekeeper::drop(const model::LockLost& lost, ByteRange range) {
   if (range.empty()) return;
-  if (told == Dropper::Told::kYes) ++dropping_[lost.file];
+  const std::uint64_t number = ++last_drop_;
+  dropping_[lost.file].insert(number);
   model::LockLost part = lost;
   part.range = range;
-  droppers_[lost.client]->add(part, told);
+  droppers_[lost.client]->add(part,
+                              [this, file = lost.file, number] { pages_dropped(file, number); });
+}
+
+void Timekeeper::drop_unseen(const model::LockLost& lost, ByteRange range) {
+  model::LockLost part = lost;
+  part.range = range;
+  droppers_[lost.client]->add(part);
 }
 
 void Timekeeper::drop_pages_of(const model::LockLost& lost) {
@@ -291,16 +308,16 @@ void Timekeeper::drop_pages_of(const model::LockLost& lost) {
   std::uint64_t next = lost.range.offset;
   for (const ByteRange& pages : under_way) {
     if (pages.offset > next) {
-      drop(lost, {next, pages.offset - next}, Dropper::Told::kYes);
+      drop(lost, {next, pages.offset - next});
     }
     next = std::max(next, pages.end());
   }
   if (next < lost.range.end()) {
     const bool to_the_end = lost.range.end() == all;
-    drop(lost, {next, to_the_end ? all : lost.range.end() - next}, Dropper::Told::kYes);
+    drop(lost, {next, to_the_end ? all : lost.range.end() - next});
   }
   for (const ByteRange& pages : under_way)
-    drop(lost, pages, Dropper::Told::kNo);
+    drop_unseen(lost, pages);
 }
 
 void Timekeeper::drop_pages_of_others(model::ClientId client, model::FileId file) {
@@ -311,9 +328,28 @@ void Timekeeper::drop_pages_of_others(model::ClientId client, model::FileId file
   }
 }
 
-void Timekeeper::pages_dropped(model::FileId file) {
+void Timekeeper::drop_pages_then(model::ClientId client,
+                                 model::FileId file,
+                                 std::function<void()> then) {
+  const model::LockLost all_of_it{
+      .client = client, .file = file, .range = {0, all}, .at = monotonic_now()};
+  droppers_.at(client)->add(all_of_it, std::move(then));
+}
+
+void Timekeeper::pages_dropped(model::FileId file, std::uint64_t number) {
   const std::lock_guard lock(mutex_);
-  if (--dropping_[file] == 0) dropping_.erase(file);
+  const auto drops = dropping_.find(file);
+  drops->second.erase(number);
+  if (drops->second.empty()) dropping_.erase(drops);
+  for (auto it = due_.begin(); it != due_.end();) {
+    const auto delayed = it++;
+    const Due& due = delayed->second;
+    if (due.file != file || delayed->first == due.when || waits_for_pages(due)) continue;
+    auto node = due_.extract(delayed);
+    node.key() = node.mapped().when;
+    due_.insert(std::move(node));
+  }
+  wake_leader_if_earlier();
 }
 
 }  // namespace forebay::emufs

@@ -71,6 +71,8 @@ class Timekeeper {
   void interrupt(Ticket ticket);
   /// The page caches of all clients but one forget a file; answers to writes of it wait for that.
   void drop_pages_of_others(model::ClientId client, model::FileId file);
+  /// The page cache of one client forgets a file; `then` is called afterwards, in another thread.
+  void drop_pages_then(model::ClientId client, model::FileId file, std::function<void()> then);
   /// Uses the model while nothing else does, advanced to now.
   void with_model(const std::function<void(model::StorageModel&, model::Time now)>& use);
 
@@ -85,6 +87,8 @@ class Timekeeper {
   struct Due {
     bool is_write = false;
     model::FileId file = 0;
+    model::Time when = {};           ///< unless it waits for pages
+    std::uint64_t drops_before = 0;  ///< the last of those that it waits for
     model::Time wait_no_longer = {};
     std::unique_ptr<Answer> answer;
   };
@@ -98,14 +102,16 @@ class Timekeeper {
   void advance(model::Time now);
   void finish(const model::Finished& finished);
   void refuse_interrupted(model::Time now);
-  bool delay_until_pages_are_dropped(model::Time now);
+  bool delay_until_pages_are_dropped();
   model::Time next_wake() const;
   model::Time look_ahead() const;
   void wake_leader_if_earlier();
   void drop_pages_of(const model::LockLost& lost);
   std::vector<ByteRange> pages_under_way(const model::LockLost& lost) const;
-  void drop(const model::LockLost& lost, ByteRange range, Dropper::Told told);
-  void pages_dropped(model::FileId file);
+  void drop(const model::LockLost& lost, ByteRange range);
+  void drop_unseen(const model::LockLost& lost, ByteRange range);
+  bool waits_for_pages(const Due& due) const;
+  void pages_dropped(model::FileId file, std::uint64_t number);
 
   Setup setup_;
   std::mutex mutex_;
@@ -117,7 +123,8 @@ class Timekeeper {
   std::multiset<model::Time> afters_;  ///< of what waits
   std::multimap<model::Time, Due> due_;
   std::multimap<model::Time, Ticket> interrupted_;
-  std::unordered_map<model::FileId, unsigned> dropping_;
+  std::unordered_map<model::FileId, std::set<std::uint64_t>> dropping_;  ///< by number
+  std::uint64_t last_drop_ = 0;
   model::Time wakes_at_ = model::Time::max();
   bool has_leader_ = false;
   bool stopping_ = false;

@@ -168,3 +168,17 @@ def test_read_ahead_is_that_of_the_machine(emufs, machine_file, tmp_path):
         pytest.skip("read-ahead cannot be set here: /sys is read-only")
     with open(setting, encoding="ascii") as file:
         assert int(file.read()) == 1024
+
+
+def test_a_stat_is_one_operation_also_where_a_name_was_just_made(emufs, machine_file):
+    mount = emufs("--machine", machine_file("slow"))
+    folder = mount.path / "folder"
+    folder.mkdir()
+    os.mknod(folder / "old")
+    os.mknod(folder / "new")
+    os.setxattr(mount.path, "user.emufs.reset", b"1")
+    for count in range(1, 4):
+        os.stat(folder / "old")
+        assert mount.stat()["totals"]["name_operations"] == count
+    os.stat(folder)
+    assert mount.stat()["totals"]["name_operations"] == 3
