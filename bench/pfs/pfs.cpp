@@ -14,6 +14,7 @@
 #include "bench/emufs/mounted.hpp"
 #include "bench/frame/benchmark.hpp"
 #include "bench/frame/clock.hpp"
+#include "bench/pfs/auto.hpp"
 #include "bench/read/rows.hpp"
 #include "bench/read/the_crew.hpp"
 #include "model/machine.hpp"
@@ -200,6 +201,7 @@ Status bench_istream(Context& context, const Site& site) {
 }  // namespace
 
 FOREBAY_BENCHMARK(pfs, "sessions on an emulated parallel file system, against its limit") {
+  if (auto done = bench_auto(context); !done) return done;
   const auto site = Site::make(context, "lustre-small");
   if (!site) return tl::unexpected<Error>(site.error());
   if (auto done = bench_limit(context, **site); !done) return done;
