@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/frame/cores.hpp"
+
 extern char** environ;  // NOLINT(readability-redundant-declaration): not in all headers
 
 namespace forebay::bench::emufs {
@@ -90,6 +92,9 @@ Status Mounted::mount() const {
   words.insert(words.end(), options_.words.begin(), options_.words.end());
   words.push_back(backing_.string());
   words.push_back(mount_point_.string());
+  if (!options_.core) return run(words);
+  const auto there = OnCore::take(*options_.core);  // inherited by what is started
+  if (!there) return tl::unexpected<Error>(there.error());
   return run(words);
 }
 

@@ -7,14 +7,16 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace forebay::bench::emufs {
 
 struct MountOptions {
-  std::string machine;             ///< a name or a path
-  std::vector<std::string> words;  ///< further options of `forebay-emufs mount`
+  std::string machine;                          ///< a name or a path
+  std::vector<std::string> words;               ///< further options of `forebay-emufs mount`
+  std::optional<unsigned> core = std::nullopt;  ///< where all of it runs; absent: anywhere
 };
 
 class Mounted {

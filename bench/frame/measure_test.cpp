@@ -9,6 +9,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -124,6 +125,20 @@ TEST(WorkFolder, is_gone_with_its_files) {
     path = folder->path();
     std::ofstream(path / "file") << "x";
     ASSERT_TRUE(fs::exists(path / "file"));
+  }
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(WorkFolder, ends_what_is_mounted_in_it) {
+  fs::path path;
+  {
+    const auto folder = WorkFolder::make(".");
+    ASSERT_TRUE(folder);
+    path = folder->path();
+    const fs::path point = path / "mounted here";
+    fs::create_directory(point);
+    if (mount("test", point.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "no tmpfs";
+    std::ofstream(point / "file") << "x";
   }
   EXPECT_FALSE(fs::exists(path));
 }

@@ -4,15 +4,20 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
+#include <mntent.h>
 #include <pthread.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +37,33 @@ bool is_ours(const fs::path& folder) {
          found.st_uid == ::geteuid();
 }
 
+/// Where something is mounted inside a folder, in the order of mounting.
+std::vector<std::string> mounts_in(const fs::path& folder) {
+  std::error_code problem;
+  const std::string inside = fs::canonical(folder, problem).string() + "/";
+  std::vector<std::string> points;
+  const std::unique_ptr<FILE, decltype(&::endmntent)> list(::setmntent("/proc/self/mounts", "re"),
+                                                           &::endmntent);
+  if (problem || !list) return points;
+  constexpr int kLineBytesMax = 16384;
+  std::vector<char> line(kLineBytesMax);
+  mntent mount{};
+  while (::getmntent_r(list.get(), &mount, line.data(), kLineBytesMax) != nullptr) {
+    if (std::string_view(mount.mnt_dir).starts_with(inside)) points.emplace_back(mount.mnt_dir);
+  }
+  return points;
+}
+
+/// What was mounted inside for a run ends with it: a file system in user space would go on, and
+/// its mount point could not be removed. Without the right to unmount, that is how it stays.
+void remove_with_mounts(const fs::path& folder) {
+  std::vector<std::string> points = mounts_in(folder);
+  for (auto point = points.rbegin(); point != points.rend(); ++point)
+    ::umount2(point->c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+}
+
 /// Removes the folders of runs that live no more. Call it with a lock on `parent`: a run that is
 /// just beginning has no lock on its own folder yet.
 void remove_abandoned(const fs::path& parent) {
@@ -39,7 +71,7 @@ void remove_abandoned(const fs::path& parent) {
   for (const auto& entry : fs::directory_iterator(parent, ignored)) {
     if (!entry.path().filename().string().starts_with(kPrefix) || !is_ours(entry.path())) continue;
     const auto lock = FolderLock::take(entry.path(), FolderLock::Patience::kNone);
-    if (lock) fs::remove_all(entry.path(), ignored);
+    if (lock) remove_with_mounts(entry.path());
   }
 }
 
@@ -74,8 +106,7 @@ WorkFolder::WorkFolder(WorkFolder&& other) noexcept
 }
 
 WorkFolder::~WorkFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
+  if (!path_.empty()) remove_with_mounts(path_);
 }
 
 void remove_on_signals(const fs::path& folder) {
@@ -87,8 +118,7 @@ void remove_on_signals(const fs::path& folder) {
   std::thread([signals, folder] {
     int received = 0;
     sigwait(&signals, &received);
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
+    remove_with_mounts(folder);
     constexpr int kSignalExit = 128;  // as shells report it
     _exit(kSignalExit + received);
   }).detach();

@@ -27,7 +27,7 @@ class FolderLock {
   Descriptor folder_;
 };
 
-/// Exists from make() to its destruction, with everything in it.
+/// Exists from make() to its destruction, with everything in it, and what is mounted there.
 class WorkFolder {
  public:
   /// Makes a folder with a name nobody else has in `parent`, which must exist and be writable, and

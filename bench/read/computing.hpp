@@ -15,14 +15,20 @@
 
 namespace forebay::bench::read {
 
+/// A computation of known size.
+struct Slices {
+  std::uint64_t count = 0;
+};
+
 /// The same on this thread alone, without a break.
 void compute_for(std::chrono::milliseconds time);
 
 class Computing {
  public:
-  /// Until as many readers have ended, or, without any, for a time.
+  /// Until as many readers have ended, or, without any, for a time, or until so much is computed.
   Computing(EventLoop& loop, std::uint64_t readers) : loop_(loop), readers_left_(readers) {}
   Computing(EventLoop& loop, std::chrono::milliseconds time) : loop_(loop), time_(time) {}
+  Computing(EventLoop& loop, Slices slices) : loop_(loop), wanted_(slices) {}
   Computing(const Computing&) = delete;
   Computing& operator=(const Computing&) = delete;
 
@@ -49,12 +55,14 @@ class Computing {
 
  private:
   bool goes_on(const Stopwatch& watch) const {
-    return readers_left_ > 0 || watch.seconds() < std::chrono::duration<double>(time_).count();
+    return readers_left_ > 0 || slices_ < wanted_.count ||
+           watch.seconds() < std::chrono::duration<double>(time_).count();
   }
 
   EventLoop& loop_;
   std::uint64_t readers_left_ = 0;
   std::chrono::milliseconds time_{0};
+  Slices wanted_;
   std::uint64_t slices_ = 0;
   double seconds_ = 0;
   std::uint64_t state_ = 1;  // what is computed
