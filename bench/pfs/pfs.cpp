@@ -6,6 +6,7 @@
 
 #include "bench/emufs/mounted.hpp"
 #include "bench/frame/benchmark.hpp"
+#include "bench/pfs/auto.hpp"
 #include "bench/pfs/site.hpp"
 
 namespace forebay::bench::pfs {
@@ -16,7 +17,8 @@ namespace {
 void leave_out_all(Context& context, const std::string& why) {
   for (const char* const id :
        {"pfs.over_limit", "pfs.naive_over_session", "pfs.naive_fd_over_session", "pfs.overlap",
-        "pfs.istream", "pfs.streams", "pfs.subarray.over_rows", "pfs.tipsy.over_changa"}) {
+        "pfs.istream", "pfs.streams", "pfs.subarray.over_rows", "pfs.tipsy.over_changa",
+        "pfs.auto.over_best"}) {
     if (context.wants(id)) context.leave_out(id, why);
   }
 }
@@ -31,7 +33,7 @@ FOREBAY_BENCHMARK(pfs, "sessions on an emulated parallel file system, against it
   using Page = Status (*)(Context&);
   const std::initializer_list<Page> pages = {bench_limit,   bench_naive,   bench_overlap,
                                              bench_istream, bench_streams, bench_blocks,
-                                             bench_tipsy};
+                                             bench_tipsy,   bench_auto};
   for (const Page page : pages) {
     if (auto done = page(context); !done) return done;
   }

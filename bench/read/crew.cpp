@@ -57,6 +57,14 @@ std::vector<pid_t> processes_beside(comm::Communicator& ranks) {
 
 }  // namespace
 
+ReadPlan GivenPlan::as_plan() const {
+  return {.splinter_bytes = splinter_bytes,
+          .window_bytes = window_bytes,
+          .request_bytes = request_bytes,
+          .queue_depth = queue_depth,
+          .agents = agents};
+}
+
 Job Job::of(Work work, const Cut& cut, Hints hints) {
   Job job{.work = work,
           .hints = hints,
@@ -180,7 +188,8 @@ Result<Measured> Crew::take_part(const Job& job) {
   if (!came) return tl::unexpected<Error>(came.error());
   return Measured{.seconds = span_of(*all_began, *all_ended),
                   .found = std::move(*found),
-                  .received_bytes = std::move(*came)};
+                  .received_bytes = std::move(*came),
+                  .plan = work->plan()};
 }
 
 /// By rank, on the first; nothing elsewhere.

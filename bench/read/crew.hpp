@@ -4,6 +4,7 @@
 // process.
 #pragma once
 
+#include <forebay/plan.hpp>
 #include <forebay/runtime.hpp>
 
 #include <array>
@@ -64,11 +65,23 @@ enum class Reach : std::uint32_t {
   kEverybody,  ///< those, too, that sleep while the crew works
 };
 
+/// What a row gives of a session's plan; the rest is Forebay's choice, as in ReadPlan.
+struct GivenPlan {
+  std::optional<Agents> agents = std::nullopt;
+  std::uint64_t splinter_bytes = 0;
+  std::uint64_t request_bytes = 0;
+  std::uint32_t queue_depth = 0;
+  std::uint64_t window_bytes = 0;
+
+  ReadPlan as_plan() const;
+};
+
 /// Plain bytes, told before each measurement.
 struct Job {
   Work work = Work::kLeave;
   Hints hints = Hints::kDefault;
   Reach reach = Reach::kCrew;
+  GivenPlan given = {};  ///< of kSession
   std::uint64_t file_bytes = 0;
   std::uint64_t task_count = 0;
   std::uint64_t pause_ms = 0;  ///< of works that read nothing
@@ -103,6 +116,7 @@ struct Measured {
   double seconds = 0;         ///< from the first start of a rank to the last end; on the first rank
   std::vector<double> found;  ///< by each rank itself (Performance::found)
   std::vector<double> received_bytes;  ///< by network on each rank's host meanwhile
+  ReadPlan plan;                       ///< of kSession: how this rank's session read
 };
 
 /// One rank's side. Not thread-safe.

@@ -152,15 +152,44 @@ runner::Task view_task(const Session& session, ByteRange slice, Computing* compu
   co_return Status();
 }
 
-Status run_session(EventLoop& loop, const File& file, const Mine& mine) {
+Status run_tasks(EventLoop& loop, const Session& session, const Mine& mine) {
   runner::TaskGroup group(loop);
-  const auto session = file.read_session({0, mine.cut.file_bytes});
-  if (!session) return tl::unexpected<Error>(session.error());
   if (mine.computing != nullptr) group.spawn(mine.computing->task());
   for (std::uint64_t task = mine.tasks.first; task < mine.tasks.last; ++task)
-    group.spawn(view_task(*session, mine.cut.slice(task), mine.computing));
+    group.spawn(view_task(session, mine.cut.slice(task), mine.computing));
   return group.run();
 }
+
+Status run_session(EventLoop& loop, const File& file, const Mine& mine) {
+  const auto session = file.read_session({0, mine.cut.file_bytes});
+  if (!session) return tl::unexpected<Error>(session.error());
+  return run_tasks(loop, *session, mine);
+}
+
+/// The same by a plan of which some is given, that can be looked at afterwards.
+class PlannedSession final : public Performance {
+ public:
+  PlannedSession(const WorkSite& site, File file)
+      : loop_(site.team.runtime().loop()),
+        file_(std::move(file)),
+        mine_(site),
+        wanted_(site.job.given.as_plan()) {}
+
+  Status run() override {
+    const auto session = file_.read_session({0, mine_.cut.file_bytes}, wanted_);
+    if (!session) return tl::unexpected<Error>(session.error());
+    plan_ = session->plan();
+    return run_tasks(loop_, *session, mine_);
+  }
+  ReadPlan plan() const override { return plan_; }
+
+ private:
+  EventLoop& loop_;
+  File file_;
+  Mine mine_;
+  ReadPlan wanted_;
+  ReadPlan plan_;
+};
 
 /// All of what a session takes, from the Runtime on.
 Status run_bare_session(const Ranks& ranks, const Mine& mine) {
@@ -281,7 +310,7 @@ Result<std::unique_ptr<Performance>> prepare_with_file(const WorkSite& site) {
                                 return run_session(loop, file, mine.beside(computing));
                               });
     default:
-      return performed([&loop, file = *file, mine] { return run_session(loop, file, mine); });
+      return std::make_unique<PlannedSession>(site, std::move(*file));
   }
 }
 

@@ -25,6 +25,8 @@ class Performance {
   virtual Status run() = 0;
   /// What this rank found by itself, after run(); works that only take time find nothing.
   virtual double found() const { return 0; }
+  /// How the session of kSession read, after run(); nothing is chosen in that of other works.
+  virtual ReadPlan plan() const { return {}; }
 };
 
 /// Whether memory is measured: then nothing of earlier works may be left.

@@ -243,6 +243,17 @@ def test_a_benchmark_of_ranks_is_started_by_a_launcher(forebay, benchmark_of_ran
     assert forebay("bench", "a", "--json", "-").json["benchmark"] == "a"
 
 
+def test_a_benchmark_of_one_rank_has_more_for_the_rows_that_take_them(
+    forebay, benchmark_of_ranks, monkeypatch
+):
+    monkeypatch.setattr(native, "launcher", lambda ranks: [str(benchmark_of_ranks), str(ranks)])
+    benchmark_of_ranks.with_name("forebay-bench-mpi").write_text(
+        benchmark_of_ranks.with_name("forebay-bench-mpi").read_text().replace('"many"', '"pfs"')
+    )
+    started = forebay("bench", "pfs", "--json", "-").json["benchmark"]
+    assert started == "2 pfs --dir . --ranks 1 --progress"
+
+
 def test_what_runs_with_and_without_ranks_is_listed_once_and_runs_on_ranks(
     forebay, benchmark_of_ranks, monkeypatch
 ):

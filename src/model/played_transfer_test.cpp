@@ -52,5 +52,30 @@ TEST(PlayedTransfer, by_several_writers_of_one_stripe_waits_for_locks) {
   EXPECT_EQ(played_transfer_time(two_servers(), plan), us(1000));
 }
 
+TEST(PlayedTransfer, by_server_keeps_all_of_them_busy_where_the_order_of_the_file_does_not) {
+  TransferPlan plan = plan_of(RequestKind::kRead, 4_MiB);
+  plan.depth = 2;
+  // Two quarters of one stripe at a time: the other server has nothing to do.
+  plan.layout.stripe_bytes = 2_MiB;
+  const Time of_file = played_transfer_time(two_servers(), plan);
+  plan.order = AskingOrder::kByServer;
+  EXPECT_EQ(played_transfer_time(two_servers(), plan), us(8000)) << "eight quarters on each";
+  EXPECT_LE(played_transfer_time(two_servers(), plan), of_file);
+}
+
+TEST(PlayedTransfer, by_server_reads_every_byte_of_a_file_that_ends_anywhere) {
+  TransferPlan plan = plan_of(RequestKind::kRead, 5_MiB + 100_KiB);
+  plan.order = AskingOrder::kByServer;
+  plan.depth = 2;
+  // The first server has stripes 0, 2, 4, the second 1, 3 and what is left.
+  EXPECT_EQ(played_transfer_time(two_servers(), plan), us(12'000));
+}
+
+TEST(PlayedTransfer, waits_for_who_is_late_to_ask_again) {
+  TransferPlan plan = plan_of(RequestKind::kRead, 1_MiB);
+  plan.turnaround_us = 500;
+  EXPECT_EQ(played_transfer_time(two_servers(), plan), us(4 * 1000 + 3 * 500));
+}
+
 }  // namespace
 }  // namespace forebay::model

@@ -105,8 +105,12 @@ Spread spread_of(const Machine& machine, const TransferPlan& plan) {
   const double stripes_in_flight = stripes_of_request >= 1
                                        ? spread.requests_in_flight * stripes_of_request
                                        : 1 + (spread.requests_in_flight - 1) * stripes_of_request;
+  const bool by_server = plan.order == AskingOrder::kByServer;
+  const double stripes =
+      std::ceil(static_cast<double>(plan.bytes) / static_cast<double>(plan.layout.stripe_bytes));
   spread.servers_of_request = std::clamp(stripes_of_request, 1.0, servers);
-  spread.servers_in_use = std::clamp(stripes_in_flight, 1.0, servers);
+  spread.servers_in_use = by_server ? std::min({stripes, servers, spread.requests_in_flight})
+                                    : std::clamp(stripes_in_flight, 1.0, servers);
   spread.parts_in_flight = std::max(1.0, parts_in_flight / spread.servers_in_use);
   return spread;
 }
@@ -136,7 +140,7 @@ ServerTimes server_times(const Machine& machine, const TransferPlan& plan, const
   for (std::uint32_t column = 0; column < plan.layout.stripe_count; ++column) {
     const std::uint32_t index = (plan.layout.first_server + column) % machine.server_count();
     Service service = service_of(machine.server(index), plan.kind, spread.part_bytes);
-    service.outside_us = machine.client.link_latency_us + link_us;
+    service.outside_us = machine.client.link_latency_us + link_us + plan.turnaround_us;
     const double parts = bytes_of_column(plan, column) / spread.part_bytes;
     if (parts == 0) continue;
     const double all_us = makespan_us(service, parts, spread.parts_in_flight);

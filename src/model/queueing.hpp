@@ -33,7 +33,13 @@ double storage_limit_mb_per_s(const Machine& machine, RequestKind kind);
 /// metadata server; infinite if they cost nothing.
 double name_operations_per_s(const Machine& machine, RequestKind kind, double in_flight);
 
-/// A file that is read or written in order, in requests of one size, so many of them under way.
+/// What is asked for next.
+enum class AskingOrder : std::uint8_t {
+  kOfFile,    ///< what follows in the file, whichever server has it
+  kByServer,  ///< what is next on a server: each has its share of the requests under way
+};
+
+/// A file that is read or written once, in requests of one size, so many of them under way.
 struct TransferPlan {
   RequestKind kind = RequestKind::kRead;  ///< or kWrite
   std::uint64_t bytes = 0;
@@ -42,6 +48,8 @@ struct TransferPlan {
   std::uint64_t request_bytes = 1_MiB;
   std::uint32_t clients = 1;  ///< nodes that the agents are on, each with its link
   Layout layout;
+  AskingOrder order = AskingOrder::kOfFile;
+  double turnaround_us = 0;  ///< from an answer to the request that follows it
 };
 
 /// How long that takes; locks are not counted: a plan that follows units of locks changes none.

@@ -183,6 +183,35 @@ TEST(TransferTime, of_latency_is_exact_too) {
   }
 }
 
+TEST(TransferTime, by_server_is_exact_where_all_have_as_many) {
+  Machine machine = lustre_like();
+  for (const std::uint64_t request : {256_KiB, 1_MiB, 4_MiB}) {
+    for (const std::uint32_t depth : {4U, 8U, 32U}) {
+      const TransferPlan plan{.bytes = 256_MiB,
+                              .depth = depth,
+                              .request_bytes = request,
+                              .layout = {.stripe_bytes = 4_MiB, .stripe_count = 4},
+                              .order = AskingOrder::kByServer};
+      EXPECT_NEAR(agreement(machine, plan), 1, kAgreement) << request << " x " << depth;
+    }
+  }
+}
+
+TEST(TransferTime, counts_how_long_readers_take_to_ask_again) {
+  const Machine machine = lustre_like();
+  for (const double turnaround_us : {500.0, 20'000.0}) {
+    for (const std::uint32_t depth : {4U, 8U, 12U}) {
+      const TransferPlan plan{.bytes = 256_MiB,
+                              .depth = depth,
+                              .layout = {.stripe_bytes = 1_MiB, .stripe_count = 4},
+                              .order = AskingOrder::kByServer,
+                              .turnaround_us = turnaround_us};
+      // The formula counts it after the last answer, too.
+      EXPECT_NEAR(agreement(machine, plan), 1, 0.03) << turnaround_us << " x " << depth;
+    }
+  }
+}
+
 TEST(TransferTime, of_one_request_at_a_time_is_a_sum_of_answers) {
   const Machine machine = lustre_like();
   const TransferPlan plan{.bytes = 64_MiB, .layout = {.stripe_bytes = 1_MiB, .stripe_count = 4}};

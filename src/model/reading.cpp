@@ -13,7 +13,10 @@ namespace {
 
 constexpr std::uint64_t kRequestBytesMin = 64_KiB;
 /// Within this share of the best, a plan is as good.
-constexpr double kAsGood = 1.01;
+constexpr double kAsGood = 1.02;
+/// From an answer to the next request: a thread wakes up, looks what is wanted, and asks. On a node
+/// that computes it waits for a core first.
+constexpr double kTurnaroundUs = 2000;
 
 /// One size of requests, with the fewest under way that come near the best it can do.
 struct Candidate {
@@ -21,52 +24,65 @@ struct Candidate {
   double time_us = std::numeric_limits<double>::infinity();
 };
 
-/// The plans that are compared.
+/// The plans that are compared. Each server is given as many requests as any other: a session asks
+/// by server, not in the order of the file (read/server_lanes.hpp).
 class Search {
  public:
   Search(const Machine& machine, const Layout& layout, std::uint64_t bytes, std::uint64_t memory)
       : machine_(machine), memory_bytes_(memory) {
     plan_.bytes = bytes;
     plan_.layout = layout;
+    plan_.order = AskingOrder::kByServer;
+    plan_.turnaround_us = kTurnaroundUs;
+    const std::uint64_t stripes = (bytes - 1) / layout.stripe_bytes + 1;
+    servers_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(layout.stripe_count, stripes));
   }
 
   Candidate best_with(std::uint64_t request_bytes) {
     plan_.request_bytes = request_bytes;
-    const auto most = static_cast<std::uint32_t>(
+    const auto room = static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>(memory_bytes_ / request_bytes, 1, kRequestsMax));
-    const double best = time_us(most);
-    // More under way never takes longer: the first that is near enough, by halving.
-    std::uint32_t low = 1;
-    std::uint32_t high = most;
-    while (low < high) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      if (time_us(middle) <= kAsGood * best) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    return {.advice = {request_bytes, spare(low, most)}, .time_us = best};
+    const std::uint32_t each = room / servers_;
+    const std::uint32_t usable = each * 2 / 3;
+    if (usable == 0) return {.advice = {request_bytes, room}, .time_us = time_us(room)};
+    const std::uint32_t needed = fewest(usable);
+    return {.advice = {request_bytes, (needed + spare_of(needed)) * servers_},
+            .time_us = time_us(needed * servers_)};
   }
 
  private:
   static constexpr std::uint64_t kRequestsMax = 256;
+
+  /// Answers come in bursts, and their readers are later than usual at times: with half as many
+  /// more for each server as it needs, something lies there whenever a place is free. They cost
+  /// memory only.
+  static constexpr std::uint32_t spare_of(std::uint32_t needed) { return (needed + 1) / 2; }
 
   double time_us(std::uint32_t depth) {
     plan_.depth = depth;
     return transfer_time_us(machine_, plan_);
   }
 
-  /// An answer takes a moment to become the next request: one more for each server hides that.
-  std::uint32_t spare(std::uint32_t needed, std::uint32_t most) const {
-    const std::uint64_t stripes =
-        std::max<std::uint64_t>(plan_.bytes / plan_.layout.stripe_bytes, 1);
-    const std::uint64_t servers = std::min<std::uint64_t>(plan_.layout.stripe_count, stripes);
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(needed + servers, most));
+  /// Under way at each server, of at most `most`. More never takes longer: the first number that is
+  /// near enough to the best, by halving.
+  std::uint32_t fewest(std::uint32_t most) {
+    const double best = time_us(most * servers_);
+    std::uint32_t low = 1;
+    std::uint32_t high = most;
+    while (low < high) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      if (time_us(middle * servers_) <= kAsGood * best) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
   }
 
   const Machine& machine_;
   const std::uint64_t memory_bytes_;
+  std::uint32_t servers_ = 1;
   TransferPlan plan_;
 };
 

@@ -18,9 +18,10 @@ struct ReadingAdvice {
   friend bool operator==(const ReadingAdvice&, const ReadingAdvice&) = default;
 };
 
-/// For `bytes` of a file, read once and in order by one node that holds at most `memory_bytes` of
-/// them. Of the request sizes that come within a hundredth of the best time by transfer_time_us(),
-/// the largest: fewer requests cost everybody less.
+/// For `bytes` of a file, read once by one node that has at most `memory_bytes` of them under way,
+/// each server its share. Of the request sizes that come within a fiftieth of the best time by
+/// transfer_time_us(), the largest: fewer requests cost everybody less. Of that size half as many
+/// more as it takes, so that a reader that is late keeps no server waiting. Takes microseconds.
 ReadingAdvice advise_reading(const Machine& machine,
                              const Layout& layout,
                              std::uint64_t bytes,

@@ -109,13 +109,14 @@ std::uint64_t like_window(const ReadPlan& plan, const ReadFacts& facts) {
 }
 
 /// What the session likes, as long as that leaves the reserve alone and half of the rest for the
-/// next one; else what keeps a device busy; else a few splinters.
+/// next one; else what keeps the storage busy; else a few splinters.
 std::uint64_t choose_window(ReadPlan& plan, const ReadFacts& facts) {
   const std::uint64_t liked = like_window(plan, facts);
   const std::uint64_t smallest = std::min(liked, kSplintersMin * plan.splinter_bytes);
   const std::uint64_t reserve = std::max(facts.total_bytes, facts.available_bytes) / kReserveShare;
   const std::uint64_t spare = facts.available_bytes - std::min(facts.available_bytes, reserve);
-  const std::uint64_t fair = std::max({spare / 2, std::min(spare, kBusyWindowBytes), smallest});
+  const std::uint64_t busy = std::max(kBusyWindowBytes, kEagerShare * busy_bytes(facts));
+  const std::uint64_t fair = std::max({spare / 2, std::min(spare, busy), smallest});
   if (fair >= liked) return liked;
   if (fair > liked / 2) return fair;  // near enough to say nothing
   plan.reason += "; a small window, as " + std::to_string(facts.available_bytes) +

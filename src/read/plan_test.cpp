@@ -114,6 +114,18 @@ TEST(ReadPlan, a_known_storage_is_kept_busy) {
   EXPECT_EQ(plan_read(about)->window_bytes, 512_KiB);
 }
 
+TEST(ReadPlan, the_window_of_a_known_storage_has_room_for_what_keeps_it_busy) {
+  ReadFacts about = facts(4_GiB, Access::kDirect);
+  about.available_bytes = 64_MiB;
+  about.total_bytes = 64_MiB;
+  about.request_bytes = 1_MiB;
+  about.requests = 14;
+  EXPECT_EQ(plan_read(about)->window_bytes, 28_MiB);
+  // Not what is kept for sessions of a few splinters.
+  about.requests = 24;
+  EXPECT_EQ(plan_read(about)->window_bytes, 32_MiB);
+}
+
 TEST(ReadPlan, what_is_given_beats_what_is_known) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
   about.request_bytes = 1_MiB;

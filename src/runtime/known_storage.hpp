@@ -5,7 +5,8 @@
 
 #include <forebay/plan.hpp>
 
-#include <optional>
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "model/machine.hpp"
@@ -13,6 +14,7 @@
 
 namespace forebay {
 
+/// Safe for several threads at once.
 class KnownStorage {
  public:
   /// `machine` as RuntimeOptions::machine has it; reads its file.
@@ -26,7 +28,16 @@ class KnownStorage {
   Status add_to(ReadFacts& facts, const storage::File& file) const;
 
  private:
-  Result<std::optional<model::Machine>> machine_;
+  using Known = std::shared_ptr<const model::Machine>;  // null: not known
+  static Result<Known> read_machine(const std::string& name_or_path);
+  Known told_by(const storage::File& file) const;
+
+  const Result<Known> machine_;
+  /// What a file system told last: to understand it takes longer than all else about a session, and
+  /// files of a program mostly lie on one.
+  mutable std::mutex mutex_;
+  mutable std::string told_text_;
+  mutable Known told_;
 };
 
 }  // namespace forebay

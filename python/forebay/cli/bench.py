@@ -13,6 +13,8 @@ PROGRAM = "forebay-bench"
 RANKS_PROGRAM = "forebay-bench-mpi"
 # So many times the ranks are started; those beyond sleep but for rows that compare their numbers.
 RANKS_STARTED = 4
+# Benchmarks of one rank, but for rows that take all that are started.
+OF_ONE_RANK = ("pfs",)
 
 
 @click.command(name="bench", short_help="Run benchmarks.")
@@ -118,8 +120,9 @@ def run(name: str, options: dict) -> tuple[dict, NativeError | None]:
     if name not in [one["name"] for one in ranks_benchmarks()]:
         return measure(PROGRAM, [name, *arguments])
     ranks = options["ranks"]
-    crew = [name, *arguments, "--ranks", str(ranks)]
-    document, error = measure(RANKS_PROGRAM, crew, RANKS_STARTED * ranks)
+    crew, started = (1, ranks) if name in OF_ONE_RANK else (ranks, RANKS_STARTED * ranks)
+    words = [name, *arguments, "--ranks", str(crew)]
+    document, error = measure(RANKS_PROGRAM, words, started)
     if error is not None or name != two_hosts.BENCHMARK:
         return document, error
     return two_hosts.complete(
