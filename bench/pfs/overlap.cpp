@@ -76,16 +76,21 @@ Result<double> time_reading(Runtime& runtime, const Cut& cut, Slices beside) {
 
 /// As many slices as take as long as the file alone, when it is not read for the first time.
 Result<Slices> equal_slices(Runtime& runtime, const Site& site) {
-  constexpr Slices kSome{10000};
+  constexpr Slices kSome{20000};
+  constexpr int kTimes = 5;
   Result<double> reading = 0;
   for (int pass = 0; pass < 2; ++pass) {
     if (auto cold = site.cold()(); !cold) return tl::unexpected<Error>(cold.error());
     reading = time_reading(runtime, site.cut(kTaskCounts.back()), {});
     if (!reading) return tl::unexpected<Error>(reading.error());
   }
-  const auto computing = time_computing(runtime, kSome);
-  if (!computing) return tl::unexpected<Error>(computing.error());
-  const double slice_s = *computing / static_cast<double>(kSome.count);
+  std::vector<double> times;
+  for (int i = 0; i < kTimes; ++i) {
+    const auto computing = time_computing(runtime, kSome);
+    if (!computing) return tl::unexpected<Error>(computing.error());
+    times.push_back(*computing);
+  }
+  const double slice_s = summarise(times).median / static_cast<double>(kSome.count);
   return Slices{static_cast<std::uint64_t>(std::llround(*reading / slice_s))};
 }
 
