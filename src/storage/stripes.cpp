@@ -19,6 +19,12 @@ constexpr std::uint32_t kLustreMagicV3 = 0x0BD30BD0;
 constexpr std::uint64_t kAttributeBytesMax = 4096;
 constexpr std::uint64_t kMachineBytesMax = 65536;
 
+// What a machine file may say (docs/formats/machine.md). Rows of stripes are multiplied and divided
+// by, so what a file system tells is held to the same.
+constexpr std::uint64_t kStripeBytesMin = 4_KiB;
+constexpr std::uint64_t kStripeBytesMax = 1_GiB;
+constexpr std::uint32_t kServersMax = 65536;
+
 /// The head that both versions share.
 struct LustreHead {
   std::uint32_t magic;
@@ -31,8 +37,11 @@ struct LustreHead {
 static_assert(sizeof(LustreHead) == 32);
 
 std::optional<Stripes> plausible(Stripes stripes) {
-  const bool sound = std::has_single_bit(stripes.stripe_bytes) && stripes.server_count > 0;
-  return sound ? std::optional(stripes) : std::nullopt;
+  const std::uint64_t bytes = stripes.stripe_bytes;
+  if (!std::has_single_bit(bytes)) return std::nullopt;
+  if (bytes < kStripeBytesMin || bytes > kStripeBytesMax) return std::nullopt;
+  if (stripes.server_count == 0 || stripes.server_count > kServersMax) return std::nullopt;
+  return stripes;
 }
 
 /// The number behind `key` and '='; 0 if there is none.

@@ -24,7 +24,8 @@ struct Stripes {
 };
 
 /// What the file system tells of the file: Lustre and emufs do, by extended attributes. No value
-/// elsewhere, for layouts of several parts, and for files without a descriptor. Reads no data.
+/// elsewhere, for layouts of several parts, for what no machine file could say (stripes of more than
+/// 1 GiB), and for files without a descriptor. Reads no data.
 std::optional<Stripes> stripes_of(const File& file);
 
 /// The machine file (docs/formats/machine.md) of the storage, where the file system describes
