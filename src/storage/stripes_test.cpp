@@ -45,8 +45,13 @@ TEST(Stripes, that_make_no_sense_are_none) {
 }
 
 TEST(Stripes, of_emufs_are_words) {
-  const Stripes wanted{.stripe_bytes = 65536, .server_count = 3};
+  Stripes wanted{.stripe_bytes = 65536, .server_count = 3, .first_server = 1};
   EXPECT_EQ(parse_emufs_layout("stripe_bytes=65536 stripe_count=3 first_server=1"), wanted);
+  wanted.first_server = 0;
+  EXPECT_EQ(parse_emufs_layout("first_server=0 stripe_bytes=65536 stripe_count=3"), wanted);
+  wanted.first_server = std::nullopt;
+  EXPECT_EQ(parse_emufs_layout("stripe_bytes=65536 stripe_count=3 first_server=rotate"), wanted);
+  EXPECT_EQ(parse_emufs_layout("stripe_bytes=65536 stripe_count=3 first_server=65536"), wanted);
   EXPECT_EQ(parse_emufs_layout("my_stripe_count=9\nstripe_count=3 stripe_bytes=65536"), wanted);
   EXPECT_FALSE(parse_emufs_layout(""));
   EXPECT_FALSE(parse_emufs_layout("stripe_bytes=65536"));
