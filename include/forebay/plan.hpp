@@ -87,6 +87,8 @@ struct ReadFacts {
   /// request, and how many of them are under way. 0: not known.
   std::uint64_t request_bytes = 0;
   std::uint32_t requests = 0;
+  /// Who says so, for people; also why what the file system says is not used. May be empty.
+  std::string storage_reason = {};
   /// How the file is striped; `servers` 0: not known.
   std::uint64_t stripe_bytes = 0;
   std::uint32_t servers = 0;

@@ -65,7 +65,8 @@ struct RuntimeOptions {
   /// names (separated by ':') and among those that Forebay ships, or the path of a machine file
   /// (docs/formats/machine.md), for example one that `forebay calibrate` made. Sessions on files
   /// that are not in memory ask for as much at a time as keeps it busy. Empty: not known, but where
-  /// the file system itself tells. One that cannot be read is an Error of each session.
+  /// the file system itself tells, as emufs does: what that says comes first in any case, and
+  /// ReadPlan::reason has whose word it was. One that cannot be read is an Error of each session.
   std::string machine = {};
   /// Where coroutines resume by default; null: the Runtime's own EventLoop. Must outlive the
   /// Runtime.

@@ -16,27 +16,44 @@ ROWS = ("servers", "metadata", "clients")
 ROWS_IN_ANSWER = 100
 
 
+def root(mount_point: str) -> str:
+    """The mount that answers for MOUNT_POINT: with several clients that of the first, below it."""
+    first = os.path.join(mount_point, "0")
+    return first if not _is_mount(mount_point) and _is_mount(first) else mount_point
+
+
+def named_from_root(mount_point: str, path: str) -> str:
+    """A file as faults name it; PATH is in full, or named from the mount point."""
+    if not os.path.isabs(path):
+        return path
+    path = os.path.relpath(path, mount_point)
+    client, slash, rest = path.partition("/")
+    below_a_client = slash and client.isdigit() and root(mount_point) != mount_point
+    return rest if below_a_client else path
+
+
 def statistics(mount_point: str) -> dict:
     """What a mount has done, with a list of rows for servers, metadata servers and clients."""
-    document = json.loads(_get(mount_point, "stat"))
+    path = root(mount_point)
+    document = json.loads(_get(path, "stat"))
     for kind in ROWS:
-        document[kind] = _rows(mount_point, kind, document[kind])
+        document[kind] = _rows(path, kind, document[kind])
     return document
 
 
 def faults(mount_point: str) -> dict:
     """The faults in force."""
-    return json.loads(_get(mount_point, "faults"))
+    return json.loads(_get(root(mount_point), "faults"))
 
 
 def reset(mount_point: str) -> None:
     """Statistics begin at 0 again."""
-    _set(mount_point, "reset", "1")
+    _set(root(mount_point), "reset", "1")
 
 
 def command_fault(mount_point: str, fault: dict) -> None:
     """Puts a fault in force, or clears all."""
-    _set(mount_point, "fault", json.dumps(fault))
+    _set(root(mount_point), "fault", json.dumps(fault))
 
 
 def layout(path: str) -> dict:
@@ -57,6 +74,15 @@ def _rows(mount_point: str, kind: str, count: int) -> list[dict]:
     for first in range(0, count, ROWS_IN_ANSWER):
         rows += json.loads(_get(mount_point, f"stat.{kind}.{first}"))
     return rows
+
+
+def _is_mount(path: str) -> bool:
+    """Also of one whose emufs was killed, so that this is what is said."""
+    try:
+        os.getxattr(path, PREFIX + "faults")
+    except OSError as error:
+        return error.errno in (errno.ENOTCONN, errno.ECONNABORTED)
+    return True
 
 
 def _get(path: str, name: str) -> str:

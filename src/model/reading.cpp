@@ -92,6 +92,7 @@ ReadingAdvice advise_reading(const Machine& machine,
                              const Layout& layout,
                              std::uint64_t bytes,
                              std::uint64_t memory_bytes) {
+  if (memory_bytes < kRequestBytesMin) return {};
   Search search(machine, layout, std::max<std::uint64_t>(bytes, 1), memory_bytes);
   const std::uint64_t stripe = layout.stripe_count == 1 ? UINT64_MAX : layout.stripe_bytes;
   const std::uint64_t largest =

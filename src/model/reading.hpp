@@ -10,7 +10,8 @@
 
 namespace forebay::model {
 
-/// What to ask for, and how much of it at once.
+/// What to ask for, and how much of it at once. All 0: no advice, as memory is less than 64 KiB,
+/// one request.
 struct ReadingAdvice {
   std::uint64_t request_bytes = 0;  ///< a power of two; never for two servers at a time
   std::uint32_t requests = 0;       ///< under way, over all servers that the file lies on

@@ -137,6 +137,13 @@ TEST(Reading, stays_within_its_memory) {
   }
 }
 
+TEST(Reading, of_less_memory_than_one_request_has_no_advice) {
+  const Machine one = machine({.latency_us = 500, .concurrency = 4, .bandwidth_mb_per_s = 400});
+  for (const std::uint64_t memory : {std::uint64_t{0}, std::uint64_t{1}, 4_KiB, 64_KiB - 1})
+    EXPECT_EQ(advise_reading(one, {}, 1_GiB, memory), ReadingAdvice{}) << memory;
+  EXPECT_NE(advise_reading(one, {}, 1_GiB, 64_KiB), ReadingAdvice{});
+}
+
 TEST(Reading, never_asks_two_servers_with_one_request) {
   const Machine small_stripes =
       machine({.count = 8, .latency_us = 500, .concurrency = 4, .bandwidth_mb_per_s = 400});

@@ -17,6 +17,8 @@ constexpr std::uint64_t kSplinterBytes = 256_KiB;
 constexpr std::uint64_t kSplinterBytesMin = 4_KiB;
 constexpr std::uint64_t kSplinterBytesMax = 16_MiB;
 constexpr std::uint32_t kDirectDepth = 16;
+// Requests of a few KiB take longer to be asked than that many of them to be answered.
+constexpr std::uint64_t kBusyDepthMax = 256;
 // Copies from the page cache: more than this at once only fight for the cores.
 constexpr std::uint32_t kBufferedDepth = 4;
 constexpr std::uint64_t kBufferedWindowBytes = 1_MiB;
@@ -148,17 +150,39 @@ Status choose_memory(ReadPlan& plan, const ReadFacts& facts, const ReadPlan& wan
   return {};
 }
 
+/// Requests of the plan's size that hold the bytes which keep the storage busy. Larger ones are
+/// fewer, but not fewer than servers, each of which is to have one.
+std::uint64_t busy_requests(const ReadPlan& plan, const ReadFacts& facts) {
+  const std::uint64_t needed = round_up(busy_bytes(facts), plan.request_bytes) / plan.request_bytes;
+  return std::max<std::uint64_t>(needed, std::min(facts.requests, std::max(facts.servers, 1U)));
+}
+
+/// As many requests as keep a known storage busy, or as there is memory for: the plan says which.
+void choose_busy_depth(ReadPlan& plan, const ReadFacts& facts) {
+  const std::uint64_t busy = busy_requests(plan, facts);
+  const std::uint64_t room = plan.budget_bytes / plan.request_bytes;
+  const bool fits = busy <= room || plan.budget_bytes >= facts.extent.size;
+  const std::uint64_t depth = std::min(fits ? busy : room, kBusyDepthMax);
+  plan.queue_depth = static_cast<std::uint32_t>(depth);
+  plan.reason += "; " + std::to_string(depth) + " requests of " +
+                 std::to_string(plan.request_bytes) + " bytes ";
+  if (depth == busy) {
+    plan.reason += "keep its storage busy";
+  } else {
+    plan.reason += depth == kBusyDepthMax ? "are under way, the most there can be"
+                                          : "are all that its budget has room for";
+    plan.reason += ", and " + std::to_string(busy) + " would keep its storage busy";
+  }
+}
+
 void choose_requests(ReadPlan& plan, const ReadFacts& facts) {
   const bool known = busy_bytes(facts) > 0;
+  if (!facts.cached && !facts.storage_reason.empty()) plan.reason += "; " + facts.storage_reason;
   if (plan.request_bytes == 0) plan.request_bytes = known ? facts.request_bytes : kSplinterBytes;
   const std::uint64_t smallest = std::max(kSplinterBytesMin, std::bit_ceil(facts.alignment_bytes));
   plan.request_bytes = std::clamp(std::bit_floor(plan.request_bytes),
                                   std::min(smallest, plan.splinter_bytes), plan.splinter_bytes);
-  if (plan.queue_depth == 0 && known) {
-    plan.queue_depth = facts.requests;
-    plan.reason += "; " + std::to_string(facts.requests) + " requests of " +
-                   std::to_string(plan.request_bytes) + " bytes keep its storage busy";
-  }
+  if (plan.queue_depth == 0 && known) choose_busy_depth(plan, facts);
   if (plan.queue_depth == 0)
     plan.queue_depth = plan.access == Access::kDirect ? kDirectDepth : kBufferedDepth;
   if (!plan.eager_bytes) plan.eager_bytes = plan.window_bytes / kEagerShare;

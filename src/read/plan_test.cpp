@@ -136,6 +136,43 @@ TEST(ReadPlan, what_is_given_beats_what_is_known) {
   EXPECT_EQ(plan->queue_depth, 3U);
 }
 
+/// A plan for a storage that 12 requests of 1 MiB keep busy.
+ReadPlan busy_plan(const ReadPlan& wanted) {
+  ReadFacts about = facts(4_GiB, Access::kDirect);
+  about.request_bytes = 1_MiB;
+  about.requests = 12;
+  about.servers = 4;
+  about.stripe_bytes = 4_MiB;
+  about.storage_reason = "storage as the options say: lustre";
+  return plan_read(about, wanted).value();
+}
+
+TEST(ReadPlan, as_many_bytes_keep_a_storage_busy_in_requests_of_another_size) {
+  EXPECT_EQ(busy_plan({}).reason,
+            "test; storage as the options say: lustre; 12 requests of 1048576 bytes keep its "
+            "storage busy");
+  const ReadPlan small = busy_plan({.request_bytes = 128_KiB});
+  EXPECT_EQ(small.queue_depth, 96U);
+  EXPECT_NE(small.reason.find("; 96 requests of 131072 bytes keep its storage busy"),
+            std::string::npos);
+  const ReadPlan large = busy_plan({.splinter_bytes = 4_MiB, .request_bytes = 4_MiB});
+  EXPECT_EQ(large.queue_depth, 4U) << "one for each server";
+  EXPECT_EQ(busy_plan({.queue_depth = 3}).reason, "test; storage as the options say: lustre");
+}
+
+TEST(ReadPlan, says_where_requests_are_too_small_to_keep_a_storage_busy) {
+  const ReadPlan poor = busy_plan({.budget_bytes = 1_MiB});
+  EXPECT_EQ(poor.request_bytes, 256_KiB);
+  EXPECT_EQ(poor.queue_depth, 4U);
+  EXPECT_NE(poor.reason.find("; 4 requests of 262144 bytes are all that its budget has room for, "
+                             "and 48 would keep its storage busy"),
+            std::string::npos)
+      << poor.reason;
+  const ReadPlan tiny = busy_plan({.request_bytes = 4_KiB});
+  EXPECT_EQ(tiny.queue_depth, 256U);
+  EXPECT_NE(tiny.reason.find("and 3072 would keep"), std::string::npos) << tiny.reason;
+}
+
 TEST(ReadPlan, stripes_are_followed_where_they_are_known) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
   EXPECT_EQ(plan_read(about)->servers, 1U);

@@ -21,6 +21,7 @@ model::Layout layout_of(const storage::File& file, const model::Machine& machine
   if (!stripes) return layout;
   layout.stripe_bytes = stripes->stripe_bytes;
   layout.stripe_count = std::min(stripes->server_count, machine.server_count());
+  if (stripes->first_server) layout.first_server = *stripes->first_server % machine.server_count();
   return layout;
 }
 
@@ -37,32 +38,55 @@ Result<KnownStorage::Known> KnownStorage::read_machine(const std::string& name_o
 KnownStorage::KnownStorage(const std::string& machine) : machine_(read_machine(machine)) {}
 
 bool KnownStorage::knows(const storage::File& file) const {
-  return (machine_ && *machine_) || storage::machine_text_of(file);
+  return machine_ && believed(file).machine;
 }
 
-/// A file system that describes itself badly is read as one that does not.
-KnownStorage::Known KnownStorage::told_by(const storage::File& file) const {
+Result<KnownStorage::Known> KnownStorage::told_by(const storage::File& file) const {
   auto text = storage::machine_text_of(file);
-  if (!text) return nullptr;
+  if (!text) return tl::unexpected<Error>(text.error());
+  if (!*text) return Known();
   const std::lock_guard lock(mutex_);
-  if (*text == told_text_) return told_;
-  auto machine = model::parse_machine(*text, file.path());
-  told_ = machine ? std::make_shared<const model::Machine>(std::move(*machine)) : nullptr;
-  told_text_ = std::move(*text);
+  if (**text == told_text_) return told_;
+  told_ = model::parse_machine(**text, storage::kMachineAttribute)
+              .map([](model::Machine machine) -> Known {
+                return std::make_shared<const model::Machine>(std::move(machine));
+              });
+  told_text_ = std::move(**text);
   return told_;
+}
+
+/// What a file system says of itself is nearer to its files than what the options say.
+KnownStorage::Believed KnownStorage::believed(const storage::File& file) const {
+  const Known& named = *machine_;
+  const auto told = told_by(file);
+  if (told && *told) {
+    Believed chosen{.machine = *told,
+                    .reason = "storage as its file system says: " + (*told)->name};
+    if (named && *named != **told) chosen.reason += ", not as the options say: " + named->name;
+    return chosen;
+  }
+  Believed chosen{.machine = named, .reason = {}};
+  if (named) chosen.reason = "storage as the options say: " + named->name;
+  if (told) return chosen;
+  // A file system that describes itself badly is read as one that does not.
+  if (named) chosen.reason += "; ";
+  chosen.reason += "what its file system says of itself is not used: " + told.error().message();
+  return chosen;
 }
 
 Status KnownStorage::add_to(ReadFacts& facts, const storage::File& file) const {
   if (!machine_) return tl::unexpected<Error>(machine_.error());
-  Known machine = told_by(file);
-  if (!machine) machine = *machine_;
   const bool in_memory = file.file_system() == storage::FileSystem::kTmpfs ||
                          file.file_system() == storage::FileSystem::kMemory;
-  if (!machine || in_memory) return {};
+  if (in_memory) return {};
+  Believed storage = believed(file);
+  facts.storage_reason = std::move(storage.reason);
+  if (!storage.machine) return {};
+  const model::Machine& machine = *storage.machine;
   const std::uint64_t total = std::max(facts.total_bytes, facts.available_bytes);
-  const model::Layout layout = layout_of(file, *machine);
+  const model::Layout layout = layout_of(file, machine);
   const model::ReadingAdvice advice =
-      model::advise_reading(*machine, layout, facts.extent.size, total / kBusyShare);
+      model::advise_reading(machine, layout, facts.extent.size, total / kBusyShare);
   facts.request_bytes = advice.request_bytes;
   facts.requests = advice.requests;
   facts.stripe_bytes = layout.stripe_bytes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of the storage that files lie on: a machine that the options name, or what the file
-// system tells of itself. Plans follow from it; where nothing is known, they are as ever.
+// system tells of itself, which comes first. Plans follow from it, and say whose word it was; where
+// nothing is known, they are as ever.
 #pragma once
 
 #include <forebay/plan.hpp>
@@ -23,21 +24,29 @@ class KnownStorage {
   /// Whether there is anything to add about this file.
   bool knows(const storage::File& file) const;
 
-  /// Adds to `facts`, which are complete otherwise, what keeps the storage of `file` busy. Fails
-  /// where the machine of the options could not be read.
+  /// Adds to `facts`, which are complete otherwise, what keeps the storage of `file` busy, and who
+  /// says so. Fails where the machine of the options could not be read.
   Status add_to(ReadFacts& facts, const storage::File& file) const;
 
  private:
   using Known = std::shared_ptr<const model::Machine>;  // null: not known
+  /// What is followed for a file, and whose word that is.
+  struct Believed {
+    Known machine;
+    std::string reason;
+  };
   static Result<Known> read_machine(const std::string& name_or_path);
-  Known told_by(const storage::File& file) const;
+  /// An Error where what the file system says is no machine.
+  Result<Known> told_by(const storage::File& file) const;
+  /// To be called where the machine of the options could be read.
+  Believed believed(const storage::File& file) const;
 
   const Result<Known> machine_;
   /// What a file system told last: to understand it takes longer than all else about a session, and
   /// files of a program mostly lie on one.
   mutable std::mutex mutex_;
   mutable std::string told_text_;
-  mutable Known told_;
+  mutable Result<Known> told_;
 };
 
 }  // namespace forebay

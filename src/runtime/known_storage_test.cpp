@@ -19,8 +19,9 @@ class KnownStorageTest : public ::testing::Test {
 
   /// Of a session that is read through the page cache: that works on every disk.
   Result<ReadPlan> plan_with(const std::string& machine) const {
-    RuntimeOptions options;
-    options.machine = machine;
+    return plan_with(RuntimeOptions{.machine = machine});
+  }
+  Result<ReadPlan> plan_with(const RuntimeOptions& options) const {
     Runtime runtime(options);
     const auto file = runtime.open(path);
     if (!file) return tl::unexpected<Error>(file.error());
@@ -60,6 +61,13 @@ TEST_F(KnownStorageTest, a_machine_file_decides_how_much_is_asked_for) {
 TEST_F(KnownStorageTest, a_machine_that_forebay_ships_is_known_by_its_name) {
   const auto plan = plan_with("lustre-small");
   EXPECT_TRUE(plan) << plan.error().message();
+}
+
+// Of a quarter of 2 bytes the model made requests of no bytes, and divided by them.
+TEST_F(KnownStorageTest, a_tiny_budget_is_an_error_and_no_crash) {
+  const auto plan = plan_with(RuntimeOptions{.budget_bytes = 2, .machine = "lustre-small"});
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().kind(), ErrorClass::kLimit) << plan.error().message();
 }
 
 TEST_F(KnownStorageTest, a_machine_that_does_not_exist_is_an_error_of_the_session) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 
@@ -17,7 +18,13 @@ static_assert(std::endian::native == std::endian::little, "layouts of Lustre are
 constexpr std::uint32_t kLustreMagicV1 = 0x0BD10BD0;
 constexpr std::uint32_t kLustreMagicV3 = 0x0BD30BD0;
 constexpr std::uint64_t kAttributeBytesMax = 4096;
-constexpr std::uint64_t kMachineBytesMax = 65536;
+constexpr std::uint64_t kMachineBytesMax = 65536;  // the kernel's XATTR_SIZE_MAX
+
+// What a machine file may say (docs/formats/machine.md). Rows of stripes are multiplied and divided
+// by, so what a file system tells is held to the same.
+constexpr std::uint64_t kStripeBytesMin = 4_KiB;
+constexpr std::uint64_t kStripeBytesMax = 1_GiB;
+constexpr std::uint32_t kServersMax = 65536;
 
 /// The head that both versions share.
 struct LustreHead {
@@ -31,24 +38,27 @@ struct LustreHead {
 static_assert(sizeof(LustreHead) == 32);
 
 std::optional<Stripes> plausible(Stripes stripes) {
-  const bool sound = std::has_single_bit(stripes.stripe_bytes) && stripes.server_count > 0;
-  return sound ? std::optional(stripes) : std::nullopt;
+  const std::uint64_t bytes = stripes.stripe_bytes;
+  if (!std::has_single_bit(bytes)) return std::nullopt;
+  if (bytes < kStripeBytesMin || bytes > kStripeBytesMax) return std::nullopt;
+  if (stripes.server_count == 0 || stripes.server_count > kServersMax) return std::nullopt;
+  return stripes;
 }
 
-/// The number behind `key` and '='; 0 if there is none.
-std::uint64_t number_of(std::string_view text, std::string_view key) {
+/// The number behind `key` and '='.
+std::optional<std::uint64_t> number_of(std::string_view text, std::string_view key) {
   std::size_t at = text.find(key);
   while (at != std::string_view::npos) {
     const bool begins_word = at == 0 || text[at - 1] == ' ' || text[at - 1] == '\n';
     const std::string_view rest = text.substr(at + key.size());
     if (begins_word && rest.starts_with('=')) {
       std::uint64_t value = 0;
-      std::from_chars(rest.data() + 1, rest.data() + rest.size(), value);
-      return value;
+      const auto read = std::from_chars(rest.data() + 1, rest.data() + rest.size(), value);
+      return read.ec == std::errc() ? std::optional(value) : std::nullopt;
     }
     at = text.find(key, at + 1);
   }
-  return 0;
+  return std::nullopt;
 }
 
 /// As much as there is; nothing where the file system knows no such attribute.
@@ -70,10 +80,13 @@ std::optional<Stripes> parse_lustre_layout(std::span<const std::byte> attribute)
 }
 
 std::optional<Stripes> parse_emufs_layout(std::string_view attribute) {
-  const std::uint64_t count = number_of(attribute, "stripe_count");
-  if (count > UINT32_MAX) return std::nullopt;
-  return plausible({.stripe_bytes = number_of(attribute, "stripe_bytes"),
-                    .server_count = static_cast<std::uint32_t>(count)});
+  const std::uint64_t count = number_of(attribute, "stripe_count").value_or(0);
+  if (count > kServersMax) return std::nullopt;
+  Stripes stripes{.stripe_bytes = number_of(attribute, "stripe_bytes").value_or(0),
+                  .server_count = static_cast<std::uint32_t>(count)};
+  const auto first = number_of(attribute, "first_server");
+  if (first && *first < kServersMax) stripes.first_server = static_cast<std::uint32_t>(*first);
+  return plausible(stripes);
 }
 
 std::optional<Stripes> stripes_of(const File& file) {
@@ -86,13 +99,19 @@ std::optional<Stripes> stripes_of(const File& file) {
   return parse_emufs_layout({reinterpret_cast<const char*>(text.data()), text.size()});
 }
 
-std::optional<std::string> machine_text_of(const File& file) {
+Result<std::optional<std::string>> machine_text_of(const File& file) {
   if (file.descriptor() < 0 || file.file_system() != FileSystem::kFuse) return std::nullopt;
   std::string text(kMachineBytesMax, '\0');
-  const auto got = attribute_of(file.descriptor(), "user.emufs.machine",
-                                std::as_writable_bytes(std::span(text)));
-  if (got.empty()) return std::nullopt;
-  text.resize(got.size());
+  const ssize_t got = ::fgetxattr(file.descriptor(), kMachineAttribute, text.data(), text.size());
+  const bool is_long = got < 0 && (errno == E2BIG || errno == ERANGE);
+  if (is_long) {
+    return failure({.kind = ErrorClass::kUnsupported,
+                    .operation = std::string("read the attribute ") + kMachineAttribute + " of",
+                    .path = file.path(),
+                    .cause = "it is longer than 64 KiB, which no attribute can be"});
+  }
+  if (got <= 0) return std::nullopt;
+  text.resize(static_cast<std::size_t>(got));
   return text;
 }
 

@@ -4,6 +4,8 @@
 // apart from asking, so that it is tested without such a file system.
 #pragma once
 
+#include <forebay/error.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,17 +21,25 @@ namespace forebay::storage {
 struct Stripes {
   std::uint64_t stripe_bytes = 0;
   std::uint32_t server_count = 0;
+  /// The first of them, in the numbers of a machine whose servers follow each other: emufs tells,
+  /// while those of Lustre lie in any order.
+  std::optional<std::uint32_t> first_server = {};
 
   friend bool operator==(const Stripes&, const Stripes&) = default;
 };
 
 /// What the file system tells of the file: Lustre and emufs do, by extended attributes. No value
-/// elsewhere, for layouts of several parts, and for files without a descriptor. Reads no data.
+/// elsewhere, for layouts of several parts, for what no machine file could say (stripes of more
+/// than 1 GiB), and for files without a descriptor. Reads no data.
 std::optional<Stripes> stripes_of(const File& file);
 
+/// How a file system describes itself.
+inline constexpr const char* kMachineAttribute = "user.emufs.machine";
+
 /// The machine file (docs/formats/machine.md) of the storage, where the file system describes
-/// itself by the attribute "user.emufs.machine", as emufs does.
-std::optional<std::string> machine_text_of(const File& file);
+/// itself by the attribute "user.emufs.machine", as emufs does. An Error where there is one that
+/// is longer than an attribute can be (64 KiB).
+Result<std::optional<std::string>> machine_text_of(const File& file);
 
 /// The attribute "lustre.lov": struct lov_user_md_v1 or _v3 of lustre_user.h, little-endian.
 std::optional<Stripes> parse_lustre_layout(std::span<const std::byte> attribute);

@@ -37,19 +37,36 @@ TEST(Stripes, that_make_no_sense_are_none) {
   EXPECT_FALSE(parse_lustre_layout(lustre_layout(0x0BD60BD0, 1U << 20U, 4))) << "of several parts";
   EXPECT_FALSE(parse_lustre_layout(lustre_layout(0x0BD10BD0, 0, 4)));
   EXPECT_FALSE(parse_lustre_layout(lustre_layout(0x0BD10BD0, 1U << 20U, 0)));
+  EXPECT_FALSE(parse_lustre_layout(lustre_layout(0x0BD10BD0, 1U << 31U, 2)));
+  EXPECT_FALSE(parse_lustre_layout(lustre_layout(0x0BD10BD0, 2048, 2)));
   const auto whole = lustre_layout(0x0BD10BD0, 1U << 20U, 4);
   for (std::size_t size = 0; size < 32; ++size)
     EXPECT_FALSE(parse_lustre_layout(std::span(whole).first(size))) << size;
 }
 
 TEST(Stripes, of_emufs_are_words) {
-  const Stripes wanted{.stripe_bytes = 65536, .server_count = 3};
+  Stripes wanted{.stripe_bytes = 65536, .server_count = 3, .first_server = 1};
   EXPECT_EQ(parse_emufs_layout("stripe_bytes=65536 stripe_count=3 first_server=1"), wanted);
+  wanted.first_server = 0;
+  EXPECT_EQ(parse_emufs_layout("first_server=0 stripe_bytes=65536 stripe_count=3"), wanted);
+  wanted.first_server = std::nullopt;
+  EXPECT_EQ(parse_emufs_layout("stripe_bytes=65536 stripe_count=3 first_server=rotate"), wanted);
+  EXPECT_EQ(parse_emufs_layout("stripe_bytes=65536 stripe_count=3 first_server=65536"), wanted);
   EXPECT_EQ(parse_emufs_layout("my_stripe_count=9\nstripe_count=3 stripe_bytes=65536"), wanted);
   EXPECT_FALSE(parse_emufs_layout(""));
   EXPECT_FALSE(parse_emufs_layout("stripe_bytes=65536"));
   EXPECT_FALSE(parse_emufs_layout("stripe_bytes=x stripe_count=3"));
   EXPECT_FALSE(parse_emufs_layout("stripe_bytes=65536 stripe_count=99999999999"));
+}
+
+// 2^63 bytes on 2 servers: a row of them was 0 bytes long, and a remainder by it ended the program.
+TEST(Stripes, that_no_machine_has_are_none) {
+  EXPECT_FALSE(parse_emufs_layout("stripe_bytes=9223372036854775808 stripe_count=2"));
+  EXPECT_FALSE(parse_emufs_layout("stripe_bytes=2147483648 stripe_count=2"));
+  EXPECT_FALSE(parse_emufs_layout("stripe_bytes=2048 stripe_count=2"));
+  EXPECT_FALSE(parse_emufs_layout("stripe_bytes=65536 stripe_count=65537"));
+  EXPECT_TRUE(parse_emufs_layout("stripe_bytes=1073741824 stripe_count=65536"));
+  EXPECT_TRUE(parse_emufs_layout("stripe_bytes=4096 stripe_count=1"));
 }
 
 TEST(Stripes, are_none_where_the_file_system_tells_nothing) {

@@ -22,6 +22,8 @@
 #include "storage/file.hpp"
 #include "storage/probe.hpp"
 #include "storage/stripes.hpp"
+#include "tools/calibrate/own_folder.hpp"
+#include "tools/calibrate/places.hpp"
 
 namespace forebay::calibrate {
 
@@ -36,30 +38,6 @@ constexpr std::size_t kAlignment = 4096;
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-
-/// A folder of our own, with all that is made in it.
-class OwnFolder {
- public:
-  static Result<std::unique_ptr<OwnFolder>> make(const fs::path& parent) {
-    std::string name = (fs::absolute(parent) / ".forebay-calibrate-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) {
-      return tl::unexpected<Error>(
-          system_error({.operation = "make a folder in", .path = parent.string()}, errno));
-    }
-    return std::unique_ptr<OwnFolder>(new OwnFolder(name));
-  }
-  ~OwnFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  OwnFolder(const OwnFolder&) = delete;
-  OwnFolder& operator=(const OwnFolder&) = delete;
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  explicit OwnFolder(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
 
 /// Aligned for direct access and touched.
 class Memory {
@@ -80,21 +58,6 @@ class Memory {
   std::size_t bytes_;
 };
 
-/// Which places of a file are asked for: some of one server, or any.
-struct Places {
-  std::uint64_t file_bytes = 0;
-  std::uint64_t stripe_bytes = 0;  ///< 0: all bytes lie together
-  std::uint32_t server_count = 1;  ///< of which the first is asked; 1: all
-
-  std::uint64_t random(std::mt19937_64& random, std::uint64_t request_bytes) const {
-    const std::uint64_t row = stripe_bytes * server_count;
-    if (server_count <= 1 || row == 0 || request_bytes > stripe_bytes)
-      return random() % (file_bytes / request_bytes) * request_bytes;
-    const std::uint64_t stripe = random() % std::max<std::uint64_t>(file_bytes / row, 1) * row;
-    return stripe + random() % (stripe_bytes / request_bytes) * request_bytes;
-  }
-};
-
 enum class Direction : std::uint8_t { kRead, kWrite };
 
 struct Asked {
@@ -110,34 +73,45 @@ class LoadRunner {
   LoadRunner(storage::Engine& engine, storage::File& file, const Places& places, Memory& memory)
       : engine_(engine), file_(file), places_(places), memory_(memory) {}
 
-  /// Requests a second, of those that ended in time.
+  /// Requests a second, of those that ended in time. To be called once.
   Result<double> run(const Asked& asked) {
     asked_ = asked;
+    // Before the first is asked for: some may be answered before the last of them is.
+    const double began = now_s();
+    end_ = began + asked.seconds;
+    last_ = began;
     for (std::uint32_t i = 0; i < asked.depth; ++i)
       start(i);
-    const double began = now_s();
-    const double end = began + asked.seconds;
-    std::uint64_t count = 0;
-    double last = began;
-    Status done;
     while (engine_.in_flight() > 0) {
       const std::size_t ended = engine_.wait(completions_, std::nullopt);
       const double now = now_s();
-      for (const auto& one : std::span(completions_).first(ended)) {
-        if (!one.bytes && done) done = tl::unexpected<Error>(one.bytes.error());
-        // The first ones found nothing in their way.
-        if (now < end || count == 0) {
-          ++count;
-          last = now;
-        }
-        if (done && now < end) start(static_cast<std::uint32_t>(one.tag));
-      }
+      for (const auto& one : std::span(completions_).first(ended))
+        take(one, now);
     }
-    if (!done) return tl::unexpected<Error>(done.error());
-    return static_cast<double>(count) / std::max(last - began, 1e-9);
+    if (!done_) return tl::unexpected<Error>(done_.error());
+    return static_cast<double>(count_) / std::max(last_ - began, 1e-9);
   }
 
  private:
+  void take(const storage::Completion& one, double now) {
+    if (done_) done_ = check(one);
+    // The first ones found nothing in their way.
+    if (now < end_ || count_ == 0) {
+      ++count_;
+      last_ = now;
+    }
+    if (done_ && now < end_) start(static_cast<std::uint32_t>(one.tag));
+  }
+  /// What is answered in part costs less than was asked for, and measures nothing.
+  Status check(const storage::Completion& one) const {
+    if (!one.bytes) return tl::unexpected<Error>(one.bytes.error());
+    if (*one.bytes == asked_.request_bytes) return {};
+    return failure({.kind = ErrorClass::kShortFile,
+                    .operation = "calibrate",
+                    .path = file_.path(),
+                    .cause = fmt::format("{} bytes of {} came; did somebody change the file?",
+                                         *one.bytes, asked_.request_bytes)});
+  }
   void start(std::uint32_t slot) {
     const auto memory = memory_.part(slot * asked_.request_bytes, asked_.request_bytes);
     const std::uint64_t at = places_.random(random_, asked_.request_bytes);
@@ -154,6 +128,10 @@ class LoadRunner {
   Asked asked_;
   std::mt19937_64 random_{1};
   std::array<storage::Completion, 64> completions_;
+  double end_ = 0;
+  double last_ = 0;  ///< when the last that counts was answered
+  std::uint64_t count_ = 0;
+  Status done_;
 };
 
 /// Counts steps for whoever watches.
@@ -338,7 +316,9 @@ Status observe_file(storage::File& file,
   if (!all) return tl::unexpected<Error>(all.error());
   seen.read = std::move(*read);
   seen.write = std::move(*write);
-  if (seen.server_count > 1) seen.bytes_per_second_of_all = *all;
+  // A file that ends in its first row does not lie on all of them.
+  const bool lies_on_all = one_server.row_bytes() <= limits.file_bytes;
+  if (seen.server_count > 1 && lies_on_all) seen.bytes_per_second_of_all = *all;
   return {};
 }
 

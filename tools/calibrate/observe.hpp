@@ -25,9 +25,9 @@ struct ObserveLimits {
 /// Called before each load and at the end.
 using Tell = std::function<void(const probe::Step& step)>;
 
-/// Makes a folder in `folder`, measures, and removes it whatever happens. Blocks for about a minute
-/// by default. kUnsupported where files cannot be read past the page cache: what is measured would
-/// be memory.
+/// Makes a folder in `folder`, measures, and removes it, also when a signal asks the process to end
+/// (OwnFolder has the rules). Blocks for about a minute by default. kUnsupported where files cannot
+/// be read past the page cache: what is measured would be memory.
 Result<Observations> observe(const std::filesystem::path& folder,
                              const ObserveLimits& limits,
                              const Tell& tell);

@@ -18,6 +18,8 @@ namespace {
 
 /// Each file that the kernel knows takes a descriptor.
 constexpr rlim_t kDescriptorsWanted = 1U << 20U;
+/// The kernel's XATTR_SIZE_MAX. What is longer is told without its sources.
+constexpr std::size_t kToldBytesMax = 65536;
 
 tl::unexpected<Error> refuse(const Error& error) { return tl::unexpected<Error>(error); }
 
@@ -45,6 +47,21 @@ model::Machine without_costs(model::Machine machine) {
   return machine;
 }
 
+/// What programs are told, so that they plan by what they will meet: with --no-delay that is a
+/// storage without costs, and where the numbers of the machine come from is no matter.
+std::string told_of(const Settings& settings) {
+  model::Machine machine = settings.machine;
+  if (settings.delays == Delays::kNone && machine != without_costs(machine)) {
+    machine = without_costs(std::move(machine));
+    machine.about = "answers at once, as it is mounted with --no-delay";
+    machine.sources.clear();
+  }
+  std::string text = to_toml(machine);
+  if (text.size() <= kToldBytesMax) return text;
+  machine.sources.clear();
+  return to_toml(machine);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Emulation>> Emulation::start(Plan plan) {
@@ -62,6 +79,7 @@ Status Emulation::prepare() {
   Settings& settings = plan_.settings;
   // What costs nothing needs nobody who waits.
   if (without_costs(settings.machine) == settings.machine) settings.delays = Delays::kNone;
+  settings.told = told_of(settings);
   ended_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
   Descriptor root(::open(plan_.places.backing.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat attributes{};

@@ -33,6 +33,7 @@ struct Settings {
   Delays delays = Delays::kKept;
   Syncing syncing = Syncing::kKept;
   unsigned threads = 8;
+  std::string told = {};  ///< the machine file that programs see: what the mount behaves like
 };
 
 class Client;

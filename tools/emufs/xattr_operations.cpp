@@ -41,7 +41,8 @@ void get_ours(const Call& call, Inode& inode, std::string_view name, std::size_t
   if (is_layout(name)) {
     value = call.file_system().layouts.get(inode, name);
   } else if (name == "machine") {
-    value = model::to_toml(call.file_system().settings.machine);
+    value = call.file_system().settings.told;
+    if (value->size() > kValueBytesMax) value = fails(E2BIG);
   } else if (&inode == &call.file_system().inodes.root()) {
     value = control_value(call.file_system(), name);
   }

@@ -128,16 +128,14 @@ def _bytes(text: str, option: str) -> int:
 @json_option
 def eio(mount_point, path, json_file, **options):
     """EIO from requests that touch bytes of PATH, a file named from MOUNT_POINT."""
-    wanted = {"kind": "eio", "path": _relative(mount_point, path), "on": options["on"]}
+    from forebay import emufs
+
+    name = emufs.named_from_root(mount_point, path)
+    wanted = {"kind": "eio", "path": name, "on": options["on"]}
     wanted["offset"] = _bytes(options["offset"], "--offset")
     if options["size"] is not None:
         wanted["size"] = _bytes(options["size"], "--size")
     _put(mount_point, json_file, wanted)
-
-
-def _relative(mount_point: str, path: str) -> str:
-    """A path may be named from the mount point, or in full."""
-    return os.path.relpath(path, mount_point) if os.path.isabs(path) else path
 
 
 @fault.command(short_help="A full storage.")
