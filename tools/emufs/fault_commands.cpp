@@ -53,7 +53,7 @@ int add_eio(FileSystem& file_system, const json& command) {
 
 std::optional<ServerCondition> condition_of(const std::string& state, double slowness) {
   using State = ServerCondition::State;
-  if (!(slowness > 0)) return std::nullopt;
+  if (!(slowness > 0 && slowness <= model::kSlownessMax)) return std::nullopt;
   if (state == "works") return ServerCondition{State::kWorks, slowness};
   if (state == "stall") return ServerCondition{State::kStopped, slowness};
   if (state == "drop") return ServerCondition{State::kDrops, slowness};
