@@ -46,3 +46,19 @@ def test_the_command_line_knows_the_largest_slowness(emufs, machine_file, foreba
     ran = forebay("emufs", "fault", "server", mount.path, 0, "--slow", 2_000_000)
     assert (ran.code, "--slow" in ran.err) == (2, True)
     assert mount.is_alive()
+
+
+def test_in_the_background_it_holds_nothing_of_its_caller(places, program):
+    """A pipe on a descriptor that the shell handed down ends when the command does."""
+    backing, point = places
+    reading, writing = os.pipe()
+    words = [native.find("forebay-emufs"), "mount", backing, point]
+    with open(reading, "rb") as pipe:
+        try:
+            done = subprocess.run(words, pass_fds=[writing], capture_output=True, timeout=60)
+        finally:
+            os.close(writing)
+        assert done.returncode == 0, done.stderr
+        os.set_blocking(pipe.fileno(), False)
+        assert pipe.read() == b""
+    program("unmount", point)
