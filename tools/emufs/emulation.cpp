@@ -62,6 +62,9 @@ Status Emulation::prepare() {
   Settings& settings = plan_.settings;
   // What costs nothing needs nobody who waits.
   if (without_costs(settings.machine) == settings.machine) settings.delays = Delays::kNone;
+  auto held = hold_backing(plan_.places.backing);
+  if (!held) return refuse(held.error());
+  held_ = std::move(*held);
   ended_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
   Descriptor root(::open(plan_.places.backing.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat attributes{};

@@ -44,6 +44,7 @@ class Emulation {
   void client_ended();
 
   Plan plan_;
+  Descriptor held_;  ///< the backing folder, so that nobody else serves it
   std::unique_ptr<FileSystem> file_system_;
   std::vector<std::string> folders_made_;
   Descriptor ended_;

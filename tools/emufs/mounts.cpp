@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -117,6 +118,25 @@ Status check_mount_point(const std::string& path) {
   return {};
 }
 
+Error backing_taken(const std::string& backing, const std::string& by) {
+  return Error({.kind = ErrorClass::kInvalidArgument,
+                .operation = "open the backing folder",
+                .path = backing,
+                .error_number = EBUSY,
+                .cause = by + "; for several mounts of one folder use --clients, or name another"});
+}
+
+/// An emufs that works on a part of the folder, or on one that the folder is part of.
+Status check_other_backings(const std::string& backing) {
+  for (const MountEntry& entry : mounts_now()) {
+    if (entry.type != kMountType || !entry.source.starts_with('/')) continue;
+    if (!lies_in(backing, entry.source) && !lies_in(entry.source, backing)) continue;
+    if (is_dead_mount(entry.path)) continue;
+    return refuse(backing_taken(backing, "the emufs at " + entry.path + " has " + entry.source));
+  }
+  return {};
+}
+
 Error no_device(int error_number) {
   if (error_number == EACCES || error_number == EPERM) {
     return system_error(
@@ -173,7 +193,39 @@ Result<Places> check_places(const std::string& backing, const std::string& mount
     return refuse(bad_place(mount_point, "it lies inside the backing folder " + places.backing +
                                              ", and would show itself; move one of them"));
   }
+  if (auto free = check_other_backings(places.backing); !free) return refuse(free.error());
   return places;
+}
+
+Result<std::string> check_record(const std::string& record, const Places& places) {
+  const fs::path path = fs::absolute(record);
+  std::error_code problem;
+  const fs::path folder = fs::canonical(path.parent_path(), problem);
+  if (problem) {
+    return refuse(system_error({.operation = "record to",
+                                .path = record,
+                                .cause = "name a file in a folder that is there"},
+                               problem.value()));
+  }
+  for (const std::string& place : {places.backing, places.mount_point}) {
+    if (!lies_in(folder, place)) continue;
+    return refuse(Error({.kind = ErrorClass::kInvalidArgument,
+                         .operation = "record to",
+                         .path = record,
+                         .cause = "it lies inside " + place +
+                                  ", and would record itself; keep the record in another folder"}));
+  }
+  return (folder / path.filename()).string();
+}
+
+Result<Descriptor> hold_backing(const std::string& backing) {
+  Descriptor folder(::open(backing.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) {
+    return refuse(system_error({.operation = "open the backing folder", .path = backing}, errno));
+  }
+  if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) return folder;
+  if (errno == EWOULDBLOCK) return refuse(backing_taken(backing, "another emufs works on it"));
+  return Descriptor();
 }
 
 Result<Descriptor> mount_at(const std::string& path, const std::string& backing) {

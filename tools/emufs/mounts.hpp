@@ -45,6 +45,15 @@ struct Places {
 /// Whether a backing folder and a mount point will do; the Error says which does not, and why.
 Result<Places> check_places(const std::string& backing, const std::string& mount_point);
 
+/// Whether `record` lies elsewhere: in the mount, its first byte would wait for itself, and in the
+/// backing folder programs would see it. Gives its path as an absolute one.
+Result<std::string> check_record(const std::string& record, const Places& places);
+
+/// Holds the backing folder as long as it is kept: two emufs, each with page caches and locks of
+/// its own, would let programs read what is no more. Fails if another one has it. Empty where the
+/// file system of the folder knows no locks.
+Result<Descriptor> hold_backing(const std::string& backing);
+
 /// A descriptor of /dev/fuse, mounted at `path`.
 Result<Descriptor> mount_at(const std::string& path, const std::string& backing);
 

@@ -48,6 +48,25 @@ def test_the_command_line_knows_the_largest_slowness(emufs, machine_file, foreba
     assert mount.is_alive()
 
 
+def test_a_record_in_the_mount_or_its_backing_folder_is_refused(places, program):
+    backing, point = places
+    (backing / "sub").mkdir()
+    link = backing.parent / "link"
+    link.symlink_to(point)
+    for record in (point / "r", link / "r", backing / "r", backing / "sub" / "r"):
+        told = refusal(program, "--record", record, backing, point)
+        assert "record" in told and "another folder" in told
+        assert not record.exists()
+    assert not is_mounted(point)
+
+
+def test_a_record_in_a_folder_that_is_not_there(places, program):
+    backing, point = places
+    told = refusal(program, "--record", backing.parent / "missing" / "r", backing, point)
+    assert "missing/r" in told
+    assert not is_mounted(point)
+
+
 def test_in_the_background_it_holds_nothing_of_its_caller(places, program):
     """A pipe on a descriptor that the shell handed down ends when the command does."""
     backing, point = places
@@ -62,3 +81,47 @@ def test_in_the_background_it_holds_nothing_of_its_caller(places, program):
         os.set_blocking(pipe.fileno(), False)
         assert pipe.read() == b""
     program("unmount", point)
+
+
+def test_a_backing_folder_has_one_emufs_at_a_time(emufs, places, program):
+    _, point = places
+    mount = emufs("--machine", "local")
+    told = refusal(program, mount.backing, point)
+    assert "--clients" in told and "backing folder" in told
+    assert not is_mounted(point)
+    program("unmount", mount.path)
+    program("mount", mount.backing, point)
+    program("unmount", point)
+
+
+def test_a_backing_folder_of_a_lazily_unmounted_emufs_is_taken(emufs, places, program, until):
+    _, point = places
+    mount = emufs("--machine", "local")
+    with open(mount.path / "a", "wb"):
+        program("unmount", "--lazy", mount.path)
+        assert "--clients" in refusal(program, mount.backing, point)
+    until(lambda: not mount.is_alive(), "the end of an unused emufs")
+    program("mount", mount.backing, point)
+    program("unmount", point)
+
+
+def test_backing_folders_that_contain_each_other_are_refused(emufs, places, program, tmp_path):
+    _, point = places
+    mount = emufs("--machine", "local")
+    (mount.backing / "sub").mkdir()
+    assert "--clients" in refusal(program, mount.backing / "sub", point)
+    outside = tmp_path / "outside"
+    (outside / "in").mkdir(parents=True)
+    emufs("--machine", "local", backing=outside / "in")
+    assert "--clients" in refusal(program, outside, point)
+    assert not is_mounted(point)
+
+
+def test_the_backing_folder_of_a_killed_emufs_is_free(emufs, places, program):
+    _, point = places
+    mount = emufs("--machine", "local")
+    (mount.path / "sub").mkdir()
+    mount.kill()
+    for backing in (mount.backing, mount.backing / "sub"):
+        program("mount", backing, point)
+        program("unmount", point)
