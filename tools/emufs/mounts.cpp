@@ -89,11 +89,23 @@ Error bad_place(const std::string& path, const std::string& cause, int error_num
 
 tl::unexpected<Error> refuse(const Error& error) { return tl::unexpected<Error>(error); }
 
+Error is_mount_already(const MountEntry& entry, const std::string& path) {
+  if (entry.type == kMountType && is_dead_mount(entry.path)) {
+    return bad_place(path,
+                     "a killed emufs left its mount there; run `forebay emufs unmount " + path +
+                         "` first",
+                     ENOTCONN);
+  }
+  return bad_place(path,
+                   "it is a mount already (" + entry.type + "); unmount it or name another folder");
+}
+
 Status check_mount_point(const std::string& path) {
-  if (is_dead_mount(path)) {
-    return refuse(bad_place(
-        path, "a killed emufs left its mount there; run `forebay emufs unmount " + path + "` first",
-        ENOTCONN));
+  // First of all, and without asking a mount of which servers may have stalled.
+  std::error_code problem;
+  const std::string absolute = fs::canonical(path, problem);
+  for (const MountEntry& entry : mounts_now()) {
+    if (entry.path == absolute) return refuse(is_mount_already(entry, path));
   }
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) {
@@ -105,13 +117,6 @@ Status check_mount_point(const std::string& path) {
   if (!S_ISDIR(found.st_mode)) {
     return refuse(bad_place(path, "it is no folder; name an empty one"));
   }
-  const std::string absolute = fs::canonical(path);
-  for (const MountEntry& entry : mounts_now()) {
-    if (entry.path != absolute) continue;
-    return refuse(bad_place(
-        path, "it is a mount already (" + entry.type + "); unmount it or name another folder"));
-  }
-  std::error_code problem;
   if (!fs::is_empty(path, problem)) {
     return refuse(bad_place(path, "it is not empty; name an empty folder"));
   }

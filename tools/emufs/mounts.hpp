@@ -31,7 +31,8 @@ std::vector<MountEntry> parse_mounts(std::string_view text);
 /// Those of this process.
 std::vector<MountEntry> mounts_now();
 
-/// Whether a mount of ours is at `path` whose program is gone.
+/// Whether a mount of ours is at `path` whose program is gone. Asks what waits for no server of the
+/// storage, whatever faults are in force.
 bool is_dead_mount(const std::string& path);
 
 /// What our mounts are called in that list.

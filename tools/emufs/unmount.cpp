@@ -89,20 +89,23 @@ void wait_for(const Descriptor& program) {
   if (program) ::poll(&event, 1, kPatienceMs);
 }
 
-Status unmount_one(const MountEntry& entry, Unmounting how) {
-  // Nobody answers for a mount whose program is gone, so nobody can be using it to an end.
-  const bool dead = is_dead_mount(entry.path);
-  const int flags = dead || how == Unmounting::kLazy ? MNT_DETACH : 0;
-  if (::umount2(entry.path.c_str(), flags) == 0) return {};
-  const int problem = errno;
+Error cannot_unmount(const std::string& path, int error_number) {
   std::string cause = "unmounting takes root; run as root";
-  if (problem == EBUSY) {
-    const std::string users = users_of(entry.path);
+  if (error_number == EBUSY) {
+    const std::string users = users_of(path);
     cause = users.empty() ? "somebody uses it" : "used by " + users;
     cause += "; end that, or add --lazy to unmount when it ends";
   }
-  return refuse(
-      system_error({.operation = "unmount", .path = entry.path, .cause = cause}, problem));
+  return system_error({.operation = "unmount", .path = path, .cause = cause}, error_number);
+}
+
+Status unmount_one(const MountEntry& entry, Unmounting how) {
+  const char* path = entry.path.c_str();
+  if (::umount2(path, how == Unmounting::kLazy ? MNT_DETACH : 0) == 0) return {};
+  const int problem = errno;
+  // Nobody answers for a mount whose program is gone, so nobody can be using it to an end.
+  if (problem == EBUSY && is_dead_mount(entry.path) && ::umount2(path, MNT_DETACH) == 0) return {};
+  return refuse(cannot_unmount(entry.path, problem));
 }
 
 }  // namespace
@@ -131,13 +134,14 @@ Status unmount_all(const std::string& path, Unmounting how) {
                     .path = path,
                     .cause = "no emufs is mounted there; /proc/mounts has all mounts"});
   }
-  const Descriptor program = program_of(mounts.front().path);
+  Descriptor program;
+  if (how == Unmounting::kWhenFree) program = program_of(mounts.front().path);
   for (const MountEntry& entry : mounts) {
     if (auto ended = unmount_one(entry, how); !ended) return ended;
     // A folder that was made for a client; the mount point itself is the user's.
     if (entry.path != path) ::rmdir(entry.path.c_str());
   }
-  if (how == Unmounting::kWhenFree) wait_for(program);
+  wait_for(program);
   return {};
 }
 

@@ -4,13 +4,13 @@ on, mounts of others at the same place. Nothing hangs, and nobody else's mount i
 
 import errno
 import os
+import signal
 import subprocess
+import time
 
 import pytest
 
 from forebay import native
-
-REQUEST = 65536
 
 
 def refusal(program, *words) -> str:
@@ -125,3 +125,42 @@ def test_the_backing_folder_of_a_killed_emufs_is_free(emufs, places, program):
     for backing in (mount.backing, mount.backing / "sub"):
         program("mount", backing, point)
         program("unmount", point)
+
+
+def has_stalled_names(mount, delays) -> bool:
+    """What kernels know of folders is a second old at most: then they ask again."""
+    mount.command(kind="server", number=0, metadata=True, state="stall")
+    time.sleep(1.1)
+    return mount.stat()["delays"] == (delays == "delays")
+
+
+@pytest.fixture(params=["delays", "no-delay"])
+def stalled(request, emufs, machine_file):
+    """A mount of two clients that answers nothing about names any more."""
+    options = ["--no-delay"] if request.param == "no-delay" else []
+    mount = emufs("--machine", machine_file("slow"), *options, clients=2)
+    assert has_stalled_names(mount, request.param)
+    return mount
+
+
+@pytest.mark.parametrize("options", [(), ("--lazy",)], ids=["free", "lazy"])
+def test_a_stalled_metadata_server_does_not_keep_from_unmounting(stalled, program, options, until):
+    program("unmount", *options, stalled.path)
+    until(lambda: not stalled.is_alive(), "the end of an unmounted emufs")
+    assert list(stalled.path.iterdir()) == []
+
+
+def test_a_stalled_metadata_server_lets_itself_be_cleared(stalled, program, tmp_path):
+    assert "it is a mount already" in refusal(program, tmp_path, stalled.clients[1])
+    stalled.command(kind="clear")
+    (stalled.clients[0] / "a").write_bytes(b"works")
+
+
+def test_a_stopped_emufs_is_unmounted_lazily(emufs, program):
+    mount = emufs("--machine", "local")
+    os.kill(mount.pid, signal.SIGSTOP)
+    try:
+        program("unmount", "--lazy", mount.path)
+    finally:
+        os.kill(mount.pid, signal.SIGCONT)
+    assert not is_mounted(mount.path)
