@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -112,6 +111,7 @@ Status Emulation::mount_client(model::ClientId number) {
   }
   auto device = mount_at(path, plan_.places.backing);
   if (!device) return refuse(device.error());
+  mounts_.emplace_back(path, plan_.places.backing);
   auto& clients = file_system_->clients;
   clients.push_back(std::make_unique<Client>(*file_system_, number, std::move(*device), path));
   ++mounted_;
@@ -156,11 +156,8 @@ void Emulation::client_ended() {
 
 Emulation::~Emulation() {
   if (!file_system_) return;
-  for (const auto& client : file_system_->clients) {
-    // By force first: whoever waits for an answer gets an error, and our threads are let go.
-    ::umount2(client->mount_point().c_str(), MNT_FORCE);
-    ::umount2(client->mount_point().c_str(), MNT_DETACH);
-  }
+  for (const OwnMount& mount : mounts_)
+    mount.end();
   for (const auto& client : file_system_->clients)
     client->join();
   file_system_->time.reset();

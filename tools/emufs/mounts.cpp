@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emufs/mounts.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -164,6 +165,13 @@ std::vector<MountEntry> parse_mounts(std::string_view text) {
     if (auto entry = parse_line(line)) entries.push_back(std::move(*entry));
   }
   return entries;
+}
+
+bool is_covered(const MountEntry& entry, const std::vector<MountEntry>& mounts) {
+  const auto top = std::find_if(mounts.rbegin(), mounts.rend(), [&entry](const MountEntry& other) {
+    return other.path == entry.path;
+  });
+  return top != mounts.rend() && *top != entry;
 }
 
 bool is_dead_mount(const std::string& path) {

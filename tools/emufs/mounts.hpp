@@ -31,6 +31,9 @@ std::vector<MountEntry> parse_mounts(std::string_view text);
 /// Those of this process.
 std::vector<MountEntry> mounts_now();
 
+/// Whether another mount at the same path hides this one of the list: the path leads to that.
+bool is_covered(const MountEntry& entry, const std::vector<MountEntry>& mounts);
+
 /// Whether a mount of ours is at `path` whose program is gone. Asks what waits for no server of the
 /// storage, whatever faults are in force.
 bool is_dead_mount(const std::string& path);

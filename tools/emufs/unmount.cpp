@@ -60,14 +60,38 @@ bool is_number(const std::string& text) {
          std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); });
 }
 
-std::vector<MountEntry> ours_at(const std::string& path) {
+/// Ours at a path, or else those of clients in it.
+std::vector<MountEntry> ours_at(const std::string& path, const std::vector<MountEntry>& mounts) {
   std::vector<MountEntry> found;
-  for (const MountEntry& entry : mounts_now()) {
+  for (const MountEntry& entry : mounts) {
     const bool here = entry.path == path || (entry.path.starts_with(path + "/") &&
                                              is_number(entry.path.substr(path.size() + 1)));
     if (here && entry.type == kMountType) found.push_back(entry);
   }
   return found;
+}
+
+Error not_to_unmount(const std::string& path, const std::string& cause) {
+  return Error({.kind = ErrorClass::kNotFound,
+                .operation = "unmount",
+                .path = path,
+                .cause = cause});
+}
+
+/// What is to be unmounted for a path.
+Result<std::vector<MountEntry>> mounts_for(const std::string& path) {
+  const std::vector<MountEntry> mounts = mounts_now();
+  std::vector<MountEntry> ours = ours_at(path, mounts);
+  if (ours.empty()) {
+    return refuse(
+        not_to_unmount(path, "no emufs is mounted there; /proc/mounts has all mounts"));
+  }
+  for (const MountEntry& entry : ours) {
+    if (!is_covered(entry, mounts)) continue;
+    return refuse(not_to_unmount(
+        entry.path, "it is covered by a mount of somebody else; unmount that first (umount)"));
+  }
+  return ours;
 }
 
 /// The program behind a mount, as a descriptor that is readable when it has ended; empty if there
@@ -127,16 +151,11 @@ std::string users_of(const std::string& mount_path) {
 }
 
 Status unmount_all(const std::string& path, Unmounting how) {
-  const std::vector<MountEntry> mounts = ours_at(path);
-  if (mounts.empty()) {
-    return failure({.kind = ErrorClass::kNotFound,
-                    .operation = "unmount",
-                    .path = path,
-                    .cause = "no emufs is mounted there; /proc/mounts has all mounts"});
-  }
+  const auto mounts = mounts_for(path);
+  if (!mounts) return refuse(mounts.error());
   Descriptor program;
-  if (how == Unmounting::kWhenFree) program = program_of(mounts.front().path);
-  for (const MountEntry& entry : mounts) {
+  if (how == Unmounting::kWhenFree) program = program_of(mounts->front().path);
+  for (const MountEntry& entry : *mounts) {
     if (auto ended = unmount_one(entry, how); !ended) return ended;
     // A folder that was made for a client; the mount point itself is the user's.
     if (entry.path != path) ::rmdir(entry.path.c_str());

@@ -164,3 +164,82 @@ def test_a_stopped_emufs_is_unmounted_lazily(emufs, program):
     finally:
         os.kill(mount.pid, signal.SIGCONT)
     assert not is_mounted(mount.path)
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """Another backing folder."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "second").write_bytes(b"second")
+    return folder
+
+
+@pytest.mark.parametrize("clients", [1, 2])
+def test_one_that_ends_leaves_what_was_mounted_after_it(
+    emufs, program, elsewhere, machine_file, until, clients
+):
+    machine = ("--machine", machine_file("free"), "--clients", clients)
+    first = emufs("--machine", machine_file("free"), clients=clients)
+    with open(first.clients[0] / "a", "wb"):
+        program("unmount", "--lazy", first.path)
+        second = program("mount", *machine, elsewhere, first.path)
+    try:
+        until(lambda: not first.is_alive(), "the end of an unused emufs")
+        assert all(is_mounted(point) for point in first.clients)
+        assert (first.clients[0] / "second").read_bytes() == b"second"
+        assert os.path.exists(f"/proc/{second['pid']}")
+    finally:
+        program("unmount", first.path)
+    assert list(first.path.iterdir()) == []
+
+
+def test_asked_to_end_it_does_although_an_unmounted_one_is_in_use(emufs, program, until):
+    mount = emufs("--machine", "local")
+    file = os.open(mount.path / "a", os.O_RDWR | os.O_CREAT)
+    program("unmount", "--lazy", mount.path)
+    os.kill(mount.pid, signal.SIGTERM)
+    until(lambda: not mount.is_alive(), "the end after SIGTERM")
+    for use in (lambda: os.write(file, b"x"), lambda: os.close(file)):
+        with pytest.raises(OSError) as failed:
+            use()
+        assert failed.value.errno in (errno.ENOTCONN, errno.ECONNABORTED)
+
+
+def test_a_program_that_waits_for_a_stalled_server_does_not_keep_it_from_ending(stalled, until):
+    waiting = subprocess.Popen(["ls", "-l", stalled.clients[0]], stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: stalled.stat()["totals"]["under_way"] > 0, "a request that waits")
+        os.kill(stalled.pid, signal.SIGTERM)
+        until(lambda: not stalled.is_alive(), "the end after SIGTERM")
+        assert waiting.wait(30) != 0
+    finally:
+        waiting.kill()
+        waiting.wait()
+    assert not is_mounted(stalled.clients[0])
+
+
+def test_what_covers_a_mount_stays_when_it_ends(emufs, program, elsewhere, until):
+    mount = emufs("--machine", "local")
+    subprocess.run(["mount", "--bind", elsewhere, mount.path], check=True, timeout=30)
+    try:
+        assert "covered" in program("unmount", mount.path, code=1)["message"]
+        os.kill(mount.pid, signal.SIGTERM)
+        until(lambda: not mount.is_alive(), "the end after SIGTERM")
+        assert (mount.path / "second").read_bytes() == b"second"
+    finally:
+        subprocess.run(["umount", mount.path], check=True, timeout=30)
+    program("unmount", mount.path)
+    assert not is_mounted(mount.path)
+
+
+def test_a_mount_that_is_shown_elsewhere_is_taken_away_there(emufs, elsewhere, until):
+    mount = emufs("--machine", "local")
+    subprocess.run(["mount", "--bind", mount.path, elsewhere], check=True, timeout=30)
+    try:
+        subprocess.run(["umount", mount.path], check=True, timeout=30)
+        os.kill(mount.pid, signal.SIGTERM)
+        until(lambda: not mount.is_alive(), "the end after SIGTERM")
+        assert not is_mounted(elsewhere)
+    finally:
+        subprocess.run(["umount", "-q", "-l", elsewhere], capture_output=True, timeout=30)
