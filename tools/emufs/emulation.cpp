@@ -104,10 +104,9 @@ Status Emulation::mount_client(model::ClientId number) {
   std::string path = plan_.places.mount_point;
   if (file_system_->has_several_clients()) {
     path += "/" + std::to_string(number);
-    if (::mkdir(path.c_str(), 0755) != 0) {
-      return refuse(system_error({.operation = "make the mount point", .path = path}, errno));
-    }
-    folders_made_.push_back(path);
+    auto folder = ClientFolder::make(path);
+    if (!folder) return refuse(folder.error());
+    folders_made_.push_back(std::move(*folder));
   }
   auto device = mount_at(path, plan_.places.backing);
   if (!device) return refuse(device.error());
@@ -162,8 +161,8 @@ Emulation::~Emulation() {
     client->join();
   file_system_->time.reset();
   file_system_->clients.clear();
-  for (const std::string& folder : folders_made_)
-    ::rmdir(folder.c_str());
+  for (const ClientFolder& folder : folders_made_)
+    folder.remove();
 }
 
 }  // namespace forebay::emufs

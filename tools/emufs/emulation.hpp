@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/emufs/client_folder.hpp"
 #include "tools/emufs/file_system.hpp"
 #include "tools/emufs/mounts.hpp"
 #include "tools/emufs/own_mount.hpp"
@@ -48,7 +49,7 @@ class Emulation {
   Descriptor held_;  ///< the backing folder, so that nobody else serves it
   std::unique_ptr<FileSystem> file_system_;
   std::vector<OwnMount> mounts_;
-  std::vector<std::string> folders_made_;
+  std::vector<ClientFolder> folders_made_;
   Descriptor ended_;
   std::atomic<std::size_t> mounted_{0};
   std::string remark_;

@@ -92,10 +92,9 @@ tl::unexpected<Error> refuse(const Error& error) { return tl::unexpected<Error>(
 
 Error is_mount_already(const MountEntry& entry, const std::string& path) {
   if (entry.type == kMountType && is_dead_mount(entry.path)) {
-    return bad_place(path,
-                     "a killed emufs left its mount there; run `forebay emufs unmount " + path +
-                         "` first",
-                     ENOTCONN);
+    return bad_place(
+        path, "a killed emufs left its mount there; run `forebay emufs unmount " + path + "` first",
+        ENOTCONN);
   }
   return bad_place(path,
                    "it is a mount already (" + entry.type + "); unmount it or name another folder");

@@ -67,9 +67,9 @@ bool set_read_ahead(const std::string& path, std::uint64_t bytes);
 
 enum class Unmounting : std::uint8_t { kWhenFree, kLazy };
 
-/// Ends all mounts of ours at `path` or in it, also those whose program was killed, removes the
-/// folders that were made for clients, and waits for the program. Fails with EBUSY and the names of
-/// who uses one.
+/// Ends our mount at `path` or those of the clients in it, also where their program was killed,
+/// removes the folders that were made for clients, and waits for the program. Fails with EBUSY and
+/// the names of who uses one; then all are left. Refuses where the mounts are of several emufs.
 Status unmount_all(const std::string& path, Unmounting how);
 
 /// "4711 (bash), 4712 (vim)": processes that use files of a mount; at most five of them.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mount that we made, wherever it is shown by now: it may have been unmounted, moved, or covered
-// by another one, so its path does not say whose mount is there when we end.
+// The mount that we made, wherever it is shown by now: it may have been unmounted, moved, or
+// covered by another one, so its path does not say whose mount is there when we end.
 #pragma once
 
 #include <string>

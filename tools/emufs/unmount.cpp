@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
 #include <sys/mount.h>
@@ -14,6 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "tools/emufs/client_folder.hpp"
 #include "tools/emufs/mounts.hpp"
 
 namespace forebay::emufs {
@@ -72,10 +74,8 @@ std::vector<MountEntry> ours_at(const std::string& path, const std::vector<Mount
 }
 
 Error not_to_unmount(const std::string& path, const std::string& cause) {
-  return Error({.kind = ErrorClass::kNotFound,
-                .operation = "unmount",
-                .path = path,
-                .cause = cause});
+  return Error(
+      {.kind = ErrorClass::kNotFound, .operation = "unmount", .path = path, .cause = cause});
 }
 
 /// What is to be unmounted for a path.
@@ -83,13 +83,19 @@ Result<std::vector<MountEntry>> mounts_for(const std::string& path) {
   const std::vector<MountEntry> mounts = mounts_now();
   std::vector<MountEntry> ours = ours_at(path, mounts);
   if (ours.empty()) {
-    return refuse(
-        not_to_unmount(path, "no emufs is mounted there; /proc/mounts has all mounts"));
+    return refuse(not_to_unmount(path, "no emufs is mounted there; /proc/mounts has all mounts"));
   }
   for (const MountEntry& entry : ours) {
-    if (!is_covered(entry, mounts)) continue;
-    return refuse(not_to_unmount(
-        entry.path, "it is covered by a mount of somebody else; unmount that first (umount)"));
+    if (is_covered(entry, mounts)) {
+      return refuse(not_to_unmount(
+          entry.path, "it is covered by a mount of somebody else; unmount that first (umount)"));
+    }
+    // An emufs holds its backing folder: where there are two, there are two emufs.
+    if (entry.source != ours.front().source) {
+      return refuse(not_to_unmount(path, "several emufs are mounted in it, at " +
+                                             ours.front().path + " and " + entry.path +
+                                             " for example; unmount each by its own path"));
+    }
   }
   return ours;
 }
@@ -123,6 +129,25 @@ Error cannot_unmount(const std::string& path, int error_number) {
   return system_error({.operation = "unmount", .path = path, .cause = cause}, error_number);
 }
 
+/// Whether unmounting would fail. A mount that is marked to expire goes with the second request of
+/// this kind; looking at it takes the mark away.
+bool is_busy(const MountEntry& entry) {
+  const char* path = entry.path.c_str();
+  {
+    const Descriptor look(::open(path, O_PATH | O_CLOEXEC));
+  }
+  if (::umount2(path, MNT_EXPIRE) == 0 || errno != EBUSY) return false;
+  return !is_dead_mount(entry.path);
+}
+
+/// All or none: one that is busy must not be all that is left.
+Status check_all_free(const std::vector<MountEntry>& mounts) {
+  for (const MountEntry& entry : mounts) {
+    if (is_busy(entry)) return refuse(cannot_unmount(entry.path, EBUSY));
+  }
+  return {};
+}
+
 Status unmount_one(const MountEntry& entry, Unmounting how) {
   const char* path = entry.path.c_str();
   if (::umount2(path, how == Unmounting::kLazy ? MNT_DETACH : 0) == 0) return {};
@@ -154,11 +179,13 @@ Status unmount_all(const std::string& path, Unmounting how) {
   const auto mounts = mounts_for(path);
   if (!mounts) return refuse(mounts.error());
   Descriptor program;
-  if (how == Unmounting::kWhenFree) program = program_of(mounts->front().path);
+  if (how == Unmounting::kWhenFree) {
+    if (auto free = check_all_free(*mounts); !free) return free;
+    program = program_of(mounts->front().path);
+  }
   for (const MountEntry& entry : *mounts) {
     if (auto ended = unmount_one(entry, how); !ended) return ended;
-    // A folder that was made for a client; the mount point itself is the user's.
-    if (entry.path != path) ::rmdir(entry.path.c_str());
+    if (entry.path != path) remove_client_folder(entry.path);
   }
   wait_for(program);
   return {};

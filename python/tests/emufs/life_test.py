@@ -176,14 +176,12 @@ def elsewhere(tmp_path):
 
 
 @pytest.mark.parametrize("clients", [1, 2])
-def test_one_that_ends_leaves_what_was_mounted_after_it(
-    emufs, program, elsewhere, machine_file, until, clients
-):
-    machine = ("--machine", machine_file("free"), "--clients", clients)
-    first = emufs("--machine", machine_file("free"), clients=clients)
+def test_one_that_ends_leaves_what_was_mounted_after_it(emufs, program, elsewhere, until, clients):
+    machine = ("--machine", "lustre-small", "--no-delay")
+    first = emufs(*machine, clients=clients)
     with open(first.clients[0] / "a", "wb"):
         program("unmount", "--lazy", first.path)
-        second = program("mount", *machine, elsewhere, first.path)
+        second = program("mount", *machine, "--clients", clients, elsewhere, first.path)
     try:
         until(lambda: not first.is_alive(), "the end of an unused emufs")
         assert all(is_mounted(point) for point in first.clients)
@@ -243,3 +241,45 @@ def test_a_mount_that_is_shown_elsewhere_is_taken_away_there(emufs, elsewhere, u
         assert not is_mounted(elsewhere)
     finally:
         subprocess.run(["umount", "-q", "-l", elsewhere], capture_output=True, timeout=30)
+
+
+def test_where_one_client_is_busy_all_stay(emufs, program, machine_file):
+    mount = emufs("--machine", machine_file("free"), clients=3)
+    for _ in range(3):
+        with open(mount.clients[2] / "a", "wb"):
+            error = program("unmount", mount.path, code=1)
+            assert error["errno"] == errno.EBUSY
+            assert f"{os.getpid()} (" in error["message"]
+        for point in mount.clients:
+            assert is_mounted(point)
+        (mount.clients[0] / "b").write_bytes(b"works")
+    program("unmount", mount.path)
+    assert list(mount.path.iterdir()) == []
+
+
+def test_a_killed_emufs_of_several_clients_is_unmounted_although_one_is_busy(
+    emufs, program, machine_file
+):
+    mount = emufs("--machine", machine_file("free"), clients=3)
+    file = os.open(mount.clients[1] / "a", os.O_RDWR | os.O_CREAT)
+    mount.kill()
+    program("unmount", mount.path)
+    assert list(mount.path.iterdir()) == []
+    with pytest.raises(OSError):
+        os.close(file)
+
+
+def test_two_emufs_in_folders_of_the_user_are_not_taken_for_clients(tmp_path, program):
+    points = [tmp_path / "mnt" / name for name in "12"]
+    for point in points:
+        point.mkdir(parents=True)
+        (tmp_path / f"backing{point.name}").mkdir()
+        program("mount", tmp_path / f"backing{point.name}", point)
+    try:
+        assert "several emufs" in program("unmount", tmp_path / "mnt", code=1)["message"]
+        assert all(is_mounted(point) for point in points)
+    finally:
+        program("unmount", points[0])
+        # The one that is left could be a client; what it is mounted on is not its to remove.
+        program("unmount", tmp_path / "mnt")
+    assert all(point.is_dir() and not is_mounted(point) for point in points)
