@@ -283,3 +283,14 @@ def test_two_emufs_in_folders_of_the_user_are_not_taken_for_clients(tmp_path, pr
         # The one that is left could be a client; what it is mounted on is not its to remove.
         program("unmount", tmp_path / "mnt")
     assert all(point.is_dir() and not is_mounted(point) for point in points)
+
+
+def test_a_fault_does_not_move_to_a_new_file(emufs, machine_file):
+    """File systems give the number of a removed file to the next one that is made."""
+    mount = emufs("--machine", machine_file("free"))
+    old = mount.path / "old"
+    old.write_bytes(b"x")
+    mount.command(kind="eio", path="old")
+    old.unlink()
+    for number in range(200):
+        (mount.path / f"new{number}").write_bytes(b"x")
