@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emufs/background.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -39,6 +40,14 @@ std::string read_to_end(int descriptor) {
   std::_Exit(verdict.value("code", EXIT_FAILURE));
 }
 
+/// What the caller had open may be a pipe or a lock that others wait for, for as long as we live.
+void close_all_but(int kept) {
+  const auto first = static_cast<unsigned>(STDERR_FILENO) + 1;
+  const auto number = static_cast<unsigned>(kept);
+  if (number > first) ::close_range(first, number - 1, 0);
+  ::close_range(std::max(first, number + 1), ~0U, 0);
+}
+
 void leave_standard_streams() {
   const int nothing = ::open("/dev/null", O_RDWR);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
@@ -56,7 +65,7 @@ int go_to_background() {
     ::close(ends[1]);
     end_with(child > 0 ? read_to_end(ends[0]) : "");
   }
-  ::close(ends[0]);
+  close_all_but(ends[1]);
   ::setsid();
   // A folder that we stand in could not be unmounted.
   static_cast<void>(::chdir("/") == 0);

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,6 +79,9 @@ Status Emulation::prepare() {
   // What costs nothing needs nobody who waits.
   if (without_costs(settings.machine) == settings.machine) settings.delays = Delays::kNone;
   settings.told = told_of(settings);
+  auto held = hold_backing(plan_.places.backing);
+  if (!held) return refuse(held.error());
+  held_ = std::move(*held);
   ended_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
   Descriptor root(::open(plan_.places.backing.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat attributes{};
@@ -120,13 +122,13 @@ Status Emulation::mount_client(model::ClientId number) {
   std::string path = plan_.places.mount_point;
   if (file_system_->has_several_clients()) {
     path += "/" + std::to_string(number);
-    if (::mkdir(path.c_str(), 0755) != 0) {
-      return refuse(system_error({.operation = "make the mount point", .path = path}, errno));
-    }
-    folders_made_.push_back(path);
+    auto folder = ClientFolder::make(path);
+    if (!folder) return refuse(folder.error());
+    folders_made_.push_back(std::move(*folder));
   }
   auto device = mount_at(path, plan_.places.backing);
   if (!device) return refuse(device.error());
+  mounts_.emplace_back(path, plan_.places.backing);
   auto& clients = file_system_->clients;
   clients.push_back(std::make_unique<Client>(*file_system_, number, std::move(*device), path));
   ++mounted_;
@@ -171,17 +173,14 @@ void Emulation::client_ended() {
 
 Emulation::~Emulation() {
   if (!file_system_) return;
-  for (const auto& client : file_system_->clients) {
-    // By force first: whoever waits for an answer gets an error, and our threads are let go.
-    ::umount2(client->mount_point().c_str(), MNT_FORCE);
-    ::umount2(client->mount_point().c_str(), MNT_DETACH);
-  }
+  for (const OwnMount& mount : mounts_)
+    mount.end();
   for (const auto& client : file_system_->clients)
     client->join();
   file_system_->time.reset();
   file_system_->clients.clear();
-  for (const std::string& folder : folders_made_)
-    ::rmdir(folder.c_str());
+  for (const ClientFolder& folder : folders_made_)
+    folder.remove();
 }
 
 }  // namespace forebay::emufs

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "tools/emufs/client_folder.hpp"
 #include "tools/emufs/file_system.hpp"
 #include "tools/emufs/mounts.hpp"
+#include "tools/emufs/own_mount.hpp"
 
 namespace forebay::emufs {
 
@@ -23,7 +25,7 @@ class Emulation {
 
   /// Mounts all clients, which work when this returns.
   static Result<std::unique_ptr<Emulation>> start(Plan plan);
-  /// Unmounts what is mounted still.
+  /// Unmounts what is mounted still, and ends what somebody uses. Waits for no program.
   ~Emulation();
   Emulation(const Emulation&) = delete;
   Emulation& operator=(const Emulation&) = delete;
@@ -44,8 +46,10 @@ class Emulation {
   void client_ended();
 
   Plan plan_;
+  Descriptor held_;  ///< the backing folder, so that nobody else serves it
   std::unique_ptr<FileSystem> file_system_;
-  std::vector<std::string> folders_made_;
+  std::vector<OwnMount> mounts_;
+  std::vector<ClientFolder> folders_made_;
   Descriptor ended_;
   std::atomic<std::size_t> mounted_{0};
   std::string remark_;

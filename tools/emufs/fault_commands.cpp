@@ -42,18 +42,21 @@ int add_eio(FileSystem& file_system, const json& command) {
   const std::string on = word(command, "on", "both");
   if (path.empty() || path.front() == '/' || !offset || !size) return EINVAL;
   if (on != "read" && on != "write" && on != "both") return EINVAL;
+  const int root = file_system.inodes.root().fd();
+  auto held = std::make_shared<Descriptor>(::openat(root, path.c_str(), O_PATH | O_CLOEXEC));
   struct stat file{};
-  if (::fstatat(file_system.inodes.root().fd(), path.c_str(), &file, 0) != 0) return errno;
+  if (!*held || ::fstat(held->get(), &file) != 0) return errno;
   const auto when = on == "read"    ? FaultOn::kRead
                     : on == "write" ? FaultOn::kWrite
                                     : FaultOn::kBoth;
-  file_system.faults.add({id_of({file.st_dev, file.st_ino}), path, {*offset, *size}, when});
+  file_system.faults.add(
+      {id_of({file.st_dev, file.st_ino}), path, {*offset, *size}, when, std::move(held)});
   return 0;
 }
 
 std::optional<ServerCondition> condition_of(const std::string& state, double slowness) {
   using State = ServerCondition::State;
-  if (!(slowness > 0)) return std::nullopt;
+  if (!(slowness > 0 && slowness <= model::kSlownessMax)) return std::nullopt;
   if (state == "works") return ServerCondition{State::kWorks, slowness};
   if (state == "stall") return ServerCondition{State::kStopped, slowness};
   if (state == "drop") return ServerCondition{State::kDrops, slowness};

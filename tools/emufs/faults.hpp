@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include <sys/types.h>
 
+#include "base/descriptor.hpp"
 #include "model/storage_model.hpp"
 
 namespace forebay::emufs {
@@ -26,6 +28,8 @@ struct ByteFault {
   std::string path;  ///< as the user named it
   ByteRange range;
   FaultOn on = FaultOn::kBoth;
+  /// Keeps the file's number from being given to another one, once it is removed.
+  std::shared_ptr<const Descriptor> held = nullptr;
 };
 
 /// How much of a write is let through; with none of it, why.

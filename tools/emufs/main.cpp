@@ -58,7 +58,10 @@ Result<Emulation::Plan> plan_of(const MountCommand& command) {
                    .delays = command.delays,
                    .syncing = command.syncing,
                    .threads = command.threads};
-  if (!command.record.empty()) plan.record = std::filesystem::absolute(command.record);
+  if (command.record.empty()) return plan;
+  auto record = check_record(command.record, plan.places);
+  if (!record) return tl::unexpected<Error>(record.error());
+  plan.record = std::move(*record);
   return plan;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emufs/mounts.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <sstream>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -88,11 +90,22 @@ Error bad_place(const std::string& path, const std::string& cause, int error_num
 
 tl::unexpected<Error> refuse(const Error& error) { return tl::unexpected<Error>(error); }
 
-Status check_mount_point(const std::string& path) {
-  if (is_dead_mount(path)) {
-    return refuse(bad_place(
+Error is_mount_already(const MountEntry& entry, const std::string& path) {
+  if (entry.type == kMountType && is_dead_mount(entry.path)) {
+    return bad_place(
         path, "a killed emufs left its mount there; run `forebay emufs unmount " + path + "` first",
-        ENOTCONN));
+        ENOTCONN);
+  }
+  return bad_place(path,
+                   "it is a mount already (" + entry.type + "); unmount it or name another folder");
+}
+
+Status check_mount_point(const std::string& path) {
+  // First of all, and without asking a mount of which servers may have stalled.
+  std::error_code problem;
+  const std::string absolute = fs::canonical(path, problem);
+  for (const MountEntry& entry : mounts_now()) {
+    if (entry.path == absolute) return refuse(is_mount_already(entry, path));
   }
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) {
@@ -104,15 +117,27 @@ Status check_mount_point(const std::string& path) {
   if (!S_ISDIR(found.st_mode)) {
     return refuse(bad_place(path, "it is no folder; name an empty one"));
   }
-  const std::string absolute = fs::canonical(path);
-  for (const MountEntry& entry : mounts_now()) {
-    if (entry.path != absolute) continue;
-    return refuse(bad_place(
-        path, "it is a mount already (" + entry.type + "); unmount it or name another folder"));
-  }
-  std::error_code problem;
   if (!fs::is_empty(path, problem)) {
     return refuse(bad_place(path, "it is not empty; name an empty folder"));
+  }
+  return {};
+}
+
+Error backing_taken(const std::string& backing, const std::string& by) {
+  return Error({.kind = ErrorClass::kInvalidArgument,
+                .operation = "open the backing folder",
+                .path = backing,
+                .error_number = EBUSY,
+                .cause = by + "; for several mounts of one folder use --clients, or name another"});
+}
+
+/// An emufs that works on a part of the folder, or on one that the folder is part of.
+Status check_other_backings(const std::string& backing) {
+  for (const MountEntry& entry : mounts_now()) {
+    if (entry.type != kMountType || !entry.source.starts_with('/')) continue;
+    if (!lies_in(backing, entry.source) && !lies_in(entry.source, backing)) continue;
+    if (is_dead_mount(entry.path)) continue;
+    return refuse(backing_taken(backing, "the emufs at " + entry.path + " has " + entry.source));
   }
   return {};
 }
@@ -139,6 +164,13 @@ std::vector<MountEntry> parse_mounts(std::string_view text) {
     if (auto entry = parse_line(line)) entries.push_back(std::move(*entry));
   }
   return entries;
+}
+
+bool is_covered(const MountEntry& entry, const std::vector<MountEntry>& mounts) {
+  const auto top = std::find_if(mounts.rbegin(), mounts.rend(), [&entry](const MountEntry& other) {
+    return other.path == entry.path;
+  });
+  return top != mounts.rend() && *top != entry;
 }
 
 bool is_dead_mount(const std::string& path) {
@@ -173,7 +205,39 @@ Result<Places> check_places(const std::string& backing, const std::string& mount
     return refuse(bad_place(mount_point, "it lies inside the backing folder " + places.backing +
                                              ", and would show itself; move one of them"));
   }
+  if (auto free = check_other_backings(places.backing); !free) return refuse(free.error());
   return places;
+}
+
+Result<std::string> check_record(const std::string& record, const Places& places) {
+  const fs::path path = fs::absolute(record);
+  std::error_code problem;
+  const fs::path folder = fs::canonical(path.parent_path(), problem);
+  if (problem) {
+    return refuse(system_error({.operation = "record to",
+                                .path = record,
+                                .cause = "name a file in a folder that is there"},
+                               problem.value()));
+  }
+  for (const std::string& place : {places.backing, places.mount_point}) {
+    if (!lies_in(folder, place)) continue;
+    return refuse(Error({.kind = ErrorClass::kInvalidArgument,
+                         .operation = "record to",
+                         .path = record,
+                         .cause = "it lies inside " + place +
+                                  ", and would record itself; keep the record in another folder"}));
+  }
+  return (folder / path.filename()).string();
+}
+
+Result<Descriptor> hold_backing(const std::string& backing) {
+  Descriptor folder(::open(backing.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) {
+    return refuse(system_error({.operation = "open the backing folder", .path = backing}, errno));
+  }
+  if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) return folder;
+  if (errno == EWOULDBLOCK) return refuse(backing_taken(backing, "another emufs works on it"));
+  return Descriptor();
 }
 
 Result<Descriptor> mount_at(const std::string& path, const std::string& backing) {

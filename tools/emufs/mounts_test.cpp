@@ -24,6 +24,15 @@ TEST(Mounts, lines_that_are_none_are_left_out) {
   EXPECT_TRUE(parse_mounts("22 1 254:0 / /\n\nx y z\n").empty());
 }
 
+TEST(Mounts, one_that_comes_later_at_the_same_path_covers) {
+  const std::vector<MountEntry> mounts = {{"/a", "tmpfs", "none", makedev(0, 1)},
+                                          {"/b", "tmpfs", "none", makedev(0, 2)},
+                                          {"/a", "tmpfs", "none", makedev(0, 3)}};
+  EXPECT_TRUE(is_covered(mounts[0], mounts));
+  EXPECT_FALSE(is_covered(mounts[1], mounts));
+  EXPECT_FALSE(is_covered(mounts[2], mounts));
+}
+
 Result<Command> parse(std::vector<std::string> words) {
   std::vector<char*> pointers;
   for (std::string& word : words)

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
 #include <sys/mount.h>
@@ -14,6 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "tools/emufs/client_folder.hpp"
 #include "tools/emufs/mounts.hpp"
 
 namespace forebay::emufs {
@@ -60,14 +62,42 @@ bool is_number(const std::string& text) {
          std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); });
 }
 
-std::vector<MountEntry> ours_at(const std::string& path) {
+/// Ours at a path, or else those of clients in it.
+std::vector<MountEntry> ours_at(const std::string& path, const std::vector<MountEntry>& mounts) {
   std::vector<MountEntry> found;
-  for (const MountEntry& entry : mounts_now()) {
+  for (const MountEntry& entry : mounts) {
     const bool here = entry.path == path || (entry.path.starts_with(path + "/") &&
                                              is_number(entry.path.substr(path.size() + 1)));
     if (here && entry.type == kMountType) found.push_back(entry);
   }
   return found;
+}
+
+Error not_to_unmount(const std::string& path, const std::string& cause) {
+  return Error(
+      {.kind = ErrorClass::kNotFound, .operation = "unmount", .path = path, .cause = cause});
+}
+
+/// What is to be unmounted for a path.
+Result<std::vector<MountEntry>> mounts_for(const std::string& path) {
+  const std::vector<MountEntry> mounts = mounts_now();
+  std::vector<MountEntry> ours = ours_at(path, mounts);
+  if (ours.empty()) {
+    return refuse(not_to_unmount(path, "no emufs is mounted there; /proc/mounts has all mounts"));
+  }
+  for (const MountEntry& entry : ours) {
+    if (is_covered(entry, mounts)) {
+      return refuse(not_to_unmount(
+          entry.path, "it is covered by a mount of somebody else; unmount that first (umount)"));
+    }
+    // An emufs holds its backing folder: where there are two, there are two emufs.
+    if (entry.source != ours.front().source) {
+      return refuse(not_to_unmount(path, "several emufs are mounted in it, at " +
+                                             ours.front().path + " and " + entry.path +
+                                             " for example; unmount each by its own path"));
+    }
+  }
+  return ours;
 }
 
 /// The program behind a mount, as a descriptor that is readable when it has ended; empty if there
@@ -89,20 +119,42 @@ void wait_for(const Descriptor& program) {
   if (program) ::poll(&event, 1, kPatienceMs);
 }
 
-Status unmount_one(const MountEntry& entry, Unmounting how) {
-  // Nobody answers for a mount whose program is gone, so nobody can be using it to an end.
-  const bool dead = is_dead_mount(entry.path);
-  const int flags = dead || how == Unmounting::kLazy ? MNT_DETACH : 0;
-  if (::umount2(entry.path.c_str(), flags) == 0) return {};
-  const int problem = errno;
+Error cannot_unmount(const std::string& path, int error_number) {
   std::string cause = "unmounting takes root; run as root";
-  if (problem == EBUSY) {
-    const std::string users = users_of(entry.path);
+  if (error_number == EBUSY) {
+    const std::string users = users_of(path);
     cause = users.empty() ? "somebody uses it" : "used by " + users;
     cause += "; end that, or add --lazy to unmount when it ends";
   }
-  return refuse(
-      system_error({.operation = "unmount", .path = entry.path, .cause = cause}, problem));
+  return system_error({.operation = "unmount", .path = path, .cause = cause}, error_number);
+}
+
+/// Whether unmounting would fail. A mount that is marked to expire goes with the second request of
+/// this kind; looking at it takes the mark away.
+bool is_busy(const MountEntry& entry) {
+  const char* path = entry.path.c_str();
+  {
+    const Descriptor look(::open(path, O_PATH | O_CLOEXEC));
+  }
+  if (::umount2(path, MNT_EXPIRE) == 0 || errno != EBUSY) return false;
+  return !is_dead_mount(entry.path);
+}
+
+/// All or none: one that is busy must not be all that is left.
+Status check_all_free(const std::vector<MountEntry>& mounts) {
+  for (const MountEntry& entry : mounts) {
+    if (is_busy(entry)) return refuse(cannot_unmount(entry.path, EBUSY));
+  }
+  return {};
+}
+
+Status unmount_one(const MountEntry& entry, Unmounting how) {
+  const char* path = entry.path.c_str();
+  if (::umount2(path, how == Unmounting::kLazy ? MNT_DETACH : 0) == 0) return {};
+  const int problem = errno;
+  // Nobody answers for a mount whose program is gone, so nobody can be using it to an end.
+  if (problem == EBUSY && is_dead_mount(entry.path) && ::umount2(path, MNT_DETACH) == 0) return {};
+  return refuse(cannot_unmount(entry.path, problem));
 }
 
 }  // namespace
@@ -124,20 +176,18 @@ std::string users_of(const std::string& mount_path) {
 }
 
 Status unmount_all(const std::string& path, Unmounting how) {
-  const std::vector<MountEntry> mounts = ours_at(path);
-  if (mounts.empty()) {
-    return failure({.kind = ErrorClass::kNotFound,
-                    .operation = "unmount",
-                    .path = path,
-                    .cause = "no emufs is mounted there; /proc/mounts has all mounts"});
+  const auto mounts = mounts_for(path);
+  if (!mounts) return refuse(mounts.error());
+  Descriptor program;
+  if (how == Unmounting::kWhenFree) {
+    if (auto free = check_all_free(*mounts); !free) return free;
+    program = program_of(mounts->front().path);
   }
-  const Descriptor program = program_of(mounts.front().path);
-  for (const MountEntry& entry : mounts) {
+  for (const MountEntry& entry : *mounts) {
     if (auto ended = unmount_one(entry, how); !ended) return ended;
-    // A folder that was made for a client; the mount point itself is the user's.
-    if (entry.path != path) ::rmdir(entry.path.c_str());
+    if (entry.path != path) remove_client_folder(entry.path);
   }
-  if (how == Unmounting::kWhenFree) wait_for(program);
+  wait_for(program);
   return {};
 }
 

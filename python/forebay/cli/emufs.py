@@ -165,7 +165,7 @@ def edquot(mount_point, uid, limit, json_file):
 @click.option("--drop", "state", flag_value="drop", help="Requests are never answered.")
 @click.option("--works", "state", flag_value="works", default=True, help="As it should [default].")
 @click.option(
-    "--slow", type=click.FloatRange(0, min_open=True), metavar="F", help="F times slower."
+    "--slow", type=click.FloatRange(0, 1e6, min_open=True), metavar="F", help="F times slower."
 )
 @click.option("--metadata", is_flag=True, help="A metadata server.")
 @json_option
