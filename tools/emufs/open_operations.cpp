@@ -21,7 +21,9 @@ bool only_writes(int flags) { return (flags & O_ACCMODE) == O_WRONLY; }
 /// Whether reads and writes of an opened file pass by the page cache. What can only write gains
 /// nothing from it, and the kernel lets one thread at a time write through it.
 bool passes_by_cache(const FileSystem& file_system, int flags) {
-  return !file_system.settings.machine.client.page_cache || only_writes(flags);
+  const bool appends_beside_others = (flags & O_APPEND) != 0 && file_system.has_several_clients();
+  return !file_system.settings.machine.client.page_cache || only_writes(flags) ||
+         appends_beside_others;
 }
 
 Addition say_how(const Call& call, Inode& inode, fuse_file_info& info) {
@@ -35,7 +37,8 @@ Addition say_how(const Call& call, Inode& inode, fuse_file_info& info) {
   return Addition::kNone;
 }
 
-/// The backing file is written at offsets that the kernel has worked out, through its page cache.
+/// The backing file is written at offsets that the kernel has worked out, or at the end of the file
+/// as we find it, through its page cache.
 int backing_flags(int flags) {
   return (flags & ~(O_NOFOLLOW | O_APPEND | O_DIRECT | O_CREAT | O_EXCL)) | O_CLOEXEC;
 }
