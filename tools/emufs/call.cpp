@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emufs/call.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "tools/emufs/probe.hpp"
 
 namespace forebay::emufs {
@@ -89,6 +92,17 @@ fuse_entry_param entry_of(const FileSystem& file_system, const Found& found) {
   entry.attr_timeout = trust.attributes_s;
   entry.entry_timeout = trust.entry_s;
   return entry;
+}
+
+void forget_file(FileSystem& file_system, Inode& inode, std::uint64_t times) {
+  struct stat left{};
+  const bool gone = file_system.has_locks() && inode.kind() == S_IFREG &&
+                    ::fstatat(inode.fd(), "", &left, AT_EMPTY_PATH) == 0 && left.st_nlink == 0;
+  const model::FileId id = inode.id();
+  // Other clients may have it open still, with pages that the locks keep true.
+  if (file_system.inodes.forget(inode, times) == Known::kBySome || !gone) return;
+  file_system.time->with_model(
+      [id](model::StorageModel& model, model::Time) { model.forget_file(id); });
 }
 
 }  // namespace forebay::emufs

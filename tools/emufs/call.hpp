@@ -95,6 +95,10 @@ Trust trust_of(const FileSystem& file_system, mode_t mode);
 /// The answer about a name that was looked up or made.
 fuse_entry_param entry_of(const FileSystem& file_system, const Found& found);
 
+/// The kernel knows a file so many times less. If nobody knows it any more and it is gone, the
+/// model need not keep its locks.
+void forget_file(FileSystem& file_system, Inode& inode, std::uint64_t times);
+
 /// Somebody without rights has changed the file's bytes: set-user-id bits go, as on local file
 /// systems. The errno, or 0.
 int without_set_user_id(const Call& call, const Inode& inode);
