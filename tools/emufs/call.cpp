@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "tools/emufs/asker.hpp"
 #include "tools/emufs/probe.hpp"
 
 namespace forebay::emufs {
@@ -15,7 +16,9 @@ constexpr double kForEverS = 3600;
 constexpr double kFolderOfOthersS = 1;
 
 void interrupted(fuse_req_t request, void* ticket) {
-  Call(request).file_system().time->interrupt(reinterpret_cast<Ticket>(ticket));
+  const Call call(request);
+  call.file_system().time->interrupt(reinterpret_cast<Ticket>(ticket),
+                                     [thread = call.thread()] { return is_dying(thread); });
 }
 
 }  // namespace
@@ -39,9 +42,10 @@ model::Request Call::on_bytes(model::RequestKind kind, Inode& inode, ByteRange r
           .layout = file_system_.layouts.of(inode)};
 }
 
-void Call::forget_pages_of_others(Inode& inode) const {
-  if (file_system_.has_locks())
-    file_system_.time->drop_pages_of_others(client_.number(), inode.id());
+void Call::forget_pages_of_others(Inode& inode) {
+  if (!file_system_.has_shared_caches()) return;
+  file_system_.time->drop_pages_of_others(client_.number(), inode.id());
+  changed_ = inode.id();
 }
 
 void Call::answer_result(const model::Request& cost, int error_number) const {
@@ -74,6 +78,7 @@ void Call::submit(const model::Request& cost, std::unique_ptr<Answer> answer) co
   file_system_.time->submit(ticket, {.request = cost,
                                      .taken = begun(cost, allowance),
                                      .allowance = allowance,
+                                     .changed = changed_,
                                      .answer = std::move(answer)});
 }
 

@@ -170,7 +170,7 @@ void sync(fuse_req_t request, fuse_ino_t, int data_only, fuse_file_info* info) {
 // NOLINTNEXTLINE(readability-function-size): libfuse says what the parameters are
 void allocate(
     fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t length, fuse_file_info* info) {
-  const Call call(request);
+  Call call(request);
   const OpenFile& file = Call::open_file(info);
   {
     Recording recording(call.file_system().recorder.get());
