@@ -91,11 +91,14 @@ TEST(DroppingServer, keeps_locks_until_the_request_is_forgotten) {
   const RequestId lost =
       model.submit(us(0), {.kind = RequestKind::kWrite, .range = {0, 100}, .tag = 1});
   model.set_condition(us(1), kServer, {});
-  model.submit(us(2), {.client = 1, .range = {0, 100}, .tag = 2});
+  const RequestId behind = model.submit(us(2), {.client = 1, .range = {0, 100}, .tag = 2});
   model.advance(us(5000), recorder);
   EXPECT_TRUE(recorder.finished.empty());
+  EXPECT_TRUE(model.never_ends(lost));
+  EXPECT_FALSE(model.never_ends(behind));
   model.forget(us(6000), lost);
   model.advance(kEnd, recorder);
+  EXPECT_FALSE(model.never_ends(lost));
   EXPECT_EQ(recorder.finished.size(), 1U);
   EXPECT_EQ(recorder.answered(2), us(6000 + 10 + 1100));
   EXPECT_EQ(model.under_way(), 0U);

@@ -30,6 +30,7 @@ class StorageModel::Impl {
   RequestId submit(Time now, const Request& request);
   void advance(Time until, Sink& sink);
   void forget(Time now, RequestId id);
+  bool never_ends(RequestId id);
   void set_condition(Time now, std::uint32_t station, ServerCondition condition);
 
   std::uint32_t station_of(ServerName server) const;
@@ -122,6 +123,12 @@ RequestId StorageModel::Impl::submit(Time now, const Request& request) {
 void StorageModel::Impl::forget(Time now, RequestId id) {
   flow_.agenda.note({std::max(now, now_), EventKind::kForgotten, Requests::generation_of(id),
                      Requests::slot_of(id)});
+}
+
+bool StorageModel::Impl::never_ends(RequestId id) {
+  const std::uint32_t slot = Requests::slot_of(id);
+  if (!requests_.is_under_way(slot, Requests::generation_of(id))) return false;
+  return !requests_[slot].lost.empty();
 }
 
 void StorageModel::Impl::set_condition(Time now, std::uint32_t station, ServerCondition condition) {
@@ -393,6 +400,8 @@ std::optional<Time> StorageModel::next_event() const {
 void StorageModel::advance(Time until, Sink& sink) { impl_->advance(until, sink); }
 
 void StorageModel::forget(Time now, RequestId id) { impl_->forget(now, id); }
+
+bool StorageModel::never_ends(RequestId id) const { return impl_->never_ends(id); }
 
 void StorageModel::set_condition(Time now, ServerName server, ServerCondition condition) {
   impl_->set_condition(now, impl_->station_of(server), condition);

@@ -144,6 +144,10 @@ class StorageModel {
   /// that has ended is ignored.
   void forget(Time now, RequestId id);
 
+  /// Whether a server has dropped some of it, so that it stays under way for ever. Not of what only
+  /// waits for locks of such a request.
+  bool never_ends(RequestId id) const;
+
   /// The server is in this condition from `now` on.
   void set_condition(Time now, ServerName server, ServerCondition condition);
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emufs/asker.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <string>
 
 #include <fcntl.h>
@@ -28,7 +31,41 @@ std::string_view read_start(int file, std::array<char, 128>& text) {
   return {text.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
 }
 
+/// The set of signals in a line of the status, which begins with `name`: signal 1 is bit 0.
+std::uint64_t signals_in(std::string_view status, std::string_view name) {
+  const std::size_t line = status.find(name);
+  if (line == std::string_view::npos) return 0;
+  std::string_view rest = status.substr(line + name.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  std::uint64_t signals = 0;
+  std::from_chars(rest.data(), rest.data() + rest.size(), signals, 16);
+  return signals;
+}
+
+constexpr std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal - 1); }
+
+/// What these do where nobody asked for anything else ends no program.
+constexpr std::uint64_t kHarmless = bit_of(SIGCHLD) | bit_of(SIGCONT) | bit_of(SIGURG) |
+                                    bit_of(SIGWINCH) | bit_of(SIGSTOP) | bit_of(SIGTSTP) |
+                                    bit_of(SIGTTIN) | bit_of(SIGTTOU);
+
 }  // namespace
+
+bool has_fatal_signal(std::string_view status) {
+  const std::uint64_t pending = signals_in(status, "SigPnd:") | signals_in(status, "ShdPnd:");
+  const std::uint64_t survived = signals_in(status, "SigBlk:") | signals_in(status, "SigIgn:") |
+                                 signals_in(status, "SigCgt:") | kHarmless;
+  return (pending & ~survived) != 0;
+}
+
+bool is_dying(pid_t thread) {
+  const std::string path = "/proc/" + std::to_string(thread) + "/status";
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return false;
+  std::array<char, 8192> text{};
+  const ssize_t size = ::pread(file.get(), text.data(), text.size(), 0);
+  return size > 0 && has_fatal_signal({text.data(), static_cast<std::size_t>(size)});
+}
 
 std::optional<long> parse_system_call(std::string_view text) {
   long number = -1;

@@ -24,4 +24,11 @@ enum class Purpose : std::uint8_t { kAttributes, kOther, kUnknown };
 /// to sleep yet.
 Purpose purpose_of(pid_t thread);
 
+/// Whether a signal is on its way to this thread that ends its program: in the text of
+/// /proc/THREAD/status, one that is neither blocked nor ignored nor caught.
+bool has_fatal_signal(std::string_view status);
+
+/// The same of a thread that waits for us; false where that is not to be known.
+bool is_dying(pid_t thread);
+
 }  // namespace forebay::emufs

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emufs/asker.hpp"
 
+#include <string>
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -43,6 +45,23 @@ TEST(Asker, a_thread_that_waits_is_seen_to_and_one_that_is_gone_is_not) {
   if (purpose == Purpose::kUnknown && ::geteuid() != 0) GTEST_SKIP() << "takes root here";
   EXPECT_EQ(purpose, Purpose::kOther);
   EXPECT_EQ(purpose_of(child), Purpose::kUnknown);
+}
+
+TEST(FatalSignal, is_one_that_nobody_blocks_ignores_or_catches) {
+  const auto status = [](const char* own, const char* shared, const char* survived) {
+    return std::string("Name:\tx\nSigQ:\t1/2\nSigPnd:\t") + own + "\nShdPnd:\t" + shared +
+           "\nSigBlk:\t" + survived + "\nSigIgn:\t0000000000000000\nSigCgt:\t0000000000000000\n";
+  };
+  const char* none = "0000000000000000";
+  const char* kill = "0000000000000100";
+  const char* quit = "0000000000000004";
+  const char* child = "0000000000010000";
+  EXPECT_FALSE(has_fatal_signal(status(none, none, none)));
+  EXPECT_TRUE(has_fatal_signal(status(kill, none, none)));
+  EXPECT_TRUE(has_fatal_signal(status(none, quit, none)));
+  EXPECT_FALSE(has_fatal_signal(status(none, quit, quit)));
+  EXPECT_FALSE(has_fatal_signal(status(none, child, none)));
+  EXPECT_FALSE(has_fatal_signal(""));
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ int set_all(
 
 void set(
     fuse_req_t request, fuse_ino_t node, struct stat* wanted, int which, fuse_file_info* info) {
-  const Call call(request);
+  Call call(request);
   Inode& inode = call.inode(node);
   {
     Recording recording(call.file_system().recorder.get());

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emufs/call.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "tools/emufs/asker.hpp"
 #include "tools/emufs/probe.hpp"
 
 namespace forebay::emufs {
@@ -12,7 +16,9 @@ constexpr double kForEverS = 3600;
 constexpr double kFolderOfOthersS = 1;
 
 void interrupted(fuse_req_t request, void* ticket) {
-  Call(request).file_system().time->interrupt(reinterpret_cast<Ticket>(ticket));
+  const Call call(request);
+  call.file_system().time->interrupt(reinterpret_cast<Ticket>(ticket),
+                                     [thread = call.thread()] { return is_dying(thread); });
 }
 
 }  // namespace
@@ -36,9 +42,10 @@ model::Request Call::on_bytes(model::RequestKind kind, Inode& inode, ByteRange r
           .layout = file_system_.layouts.of(inode)};
 }
 
-void Call::forget_pages_of_others(Inode& inode) const {
-  if (file_system_.has_locks())
-    file_system_.time->drop_pages_of_others(client_.number(), inode.id());
+void Call::forget_pages_of_others(Inode& inode) {
+  if (!file_system_.has_shared_caches()) return;
+  file_system_.time->drop_pages_of_others(client_.number(), inode.id());
+  changed_ = inode.id();
 }
 
 void Call::answer_result(const model::Request& cost, int error_number) const {
@@ -71,6 +78,7 @@ void Call::submit(const model::Request& cost, std::unique_ptr<Answer> answer) co
   file_system_.time->submit(ticket, {.request = cost,
                                      .taken = begun(cost, allowance),
                                      .allowance = allowance,
+                                     .changed = changed_,
                                      .answer = std::move(answer)});
 }
 
@@ -89,6 +97,17 @@ fuse_entry_param entry_of(const FileSystem& file_system, const Found& found) {
   entry.attr_timeout = trust.attributes_s;
   entry.entry_timeout = trust.entry_s;
   return entry;
+}
+
+void forget_file(FileSystem& file_system, Inode& inode, std::uint64_t times) {
+  struct stat left{};
+  const bool gone = file_system.has_locks() && inode.kind() == S_IFREG &&
+                    ::fstatat(inode.fd(), "", &left, AT_EMPTY_PATH) == 0 && left.st_nlink == 0;
+  const model::FileId id = inode.id();
+  // Other clients may have it open still, with pages that the locks keep true.
+  if (file_system.inodes.forget(inode, times) == Known::kBySome || !gone) return;
+  file_system.time->with_model(
+      [id](model::StorageModel& model, model::Time) { model.forget_file(id); });
 }
 
 }  // namespace forebay::emufs

@@ -2,6 +2,7 @@
 // A request of the kernel while it is served: whose it is, what it costs, and how it is answered.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "tools/emufs/file_system.hpp"
@@ -65,8 +66,9 @@ class Call {
     const fuse_req_t request = request_;
     answer(cost, std::move(send), [request](int error) { fuse_reply_err(request, error); });
   }
-  /// The bytes of a file are others now, by an operation that takes no locks.
-  void forget_pages_of_others(Inode& inode) const;
+  /// The bytes of a file are others now, by an operation that takes no locks. This call's answer
+  /// waits until the clients see it.
+  void forget_pages_of_others(Inode& inode);
 
   /// The answer is success, or an errno that was found; failures cost nothing.
   void answer_result(const model::Request& cost, int error_number) const;
@@ -79,6 +81,7 @@ class Call {
   pid_t thread_;  ///< that asks; known here, as an answer that is sent takes the request with it
   Client& client_;
   FileSystem& file_system_;
+  std::optional<model::FileId> changed_;
 };
 
 /// How long kernels may rely on what they were told of names and attributes.
@@ -94,6 +97,10 @@ Trust trust_of(const FileSystem& file_system, mode_t mode);
 
 /// The answer about a name that was looked up or made.
 fuse_entry_param entry_of(const FileSystem& file_system, const Found& found);
+
+/// The kernel knows a file so many times less. If nobody knows it any more and it is gone, the
+/// model need not keep its locks.
+void forget_file(FileSystem& file_system, Inode& inode, std::uint64_t times);
 
 /// Somebody without rights has changed the file's bytes: set-user-id bits go, as on local file
 /// systems. The errno, or 0.

@@ -93,6 +93,7 @@ void Client::join() {
 
 Client::~Client() {
   join();
+  errands_.reset();
   if (session_ != nullptr) fuse_session_destroy(session_);
 }
 
@@ -110,6 +111,10 @@ Status Client::start(std::function<void()> ended) {
                     .operation = "talk to FUSE for",
                     .path = mount_point_,
                     .cause = "memory ran out; close other programs"});
+  }
+  if (file_system_.has_several_clients()) {
+    errands_ = std::make_unique<Errands>();
+    if (auto started = errands_->start(); !started) return started;
   }
   running_ = file_system_.settings.threads;
   for (unsigned i = 0; i < file_system_.settings.threads; ++i) {
@@ -146,6 +151,14 @@ void Client::drop_pages(Inode& inode, ByteRange range) {
   fuse_lowlevel_notify_inval_inode(session_, file_system_.inodes.node_of(inode),
                                    static_cast<off_t>(range.offset),
                                    whole ? 0 : static_cast<off_t>(range.size));
+}
+
+void Client::forget_name(const Inode& folder, const std::string& name) {
+  if (errands_ == nullptr) return;
+  // Only a number for the kernel: should the folder be gone by then, there is nothing to forget.
+  errands_->add([session = session_, node = file_system_.inodes.node_of(folder), name] {
+    fuse_lowlevel_notify_inval_entry(session, node, name.c_str(), name.size());
+  });
 }
 
 }  // namespace forebay::emufs

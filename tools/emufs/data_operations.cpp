@@ -52,6 +52,25 @@ Order<Lock> in_order(const Call& call, Inode& inode) {
 using ReadOrder = std::shared_lock<std::shared_mutex>;
 using WriteOrder = std::unique_lock<std::shared_mutex>;
 
+/// With several clients always: where a file ends is nobody else's matter while one appends.
+Order<WriteOrder> write_order(const Call& call, Inode& inode) {
+  if (!call.file_system().has_several_clients()) return {};
+  return {inode.shared_from_this(), WriteOrder(inode.order())};
+}
+
+/// One client's kernel knows where a file ends; one of several knows where it ended when it last
+/// asked. The kernel's writing back of mapped pages is at offsets of its own.
+bool appends(const Call& call, const fuse_file_info& info) {
+  return (info.flags & O_APPEND) != 0 && info.writepage == 0 &&
+         call.file_system().has_several_clients();
+}
+
+Outcome<off_t> end_of(const OpenFile& file) {
+  struct stat now{};
+  if (::fstat(file.descriptor.get(), &now) != 0) return fails(errno);
+  return now.st_size;
+}
+
 void read(fuse_req_t request, fuse_ino_t, std::size_t size, off_t offset, fuse_file_info* info) {
   const Call call(request);
   FileSystem& file_system = call.file_system();
@@ -108,15 +127,20 @@ ssize_t write_backing(const Call& call, const OpenFile& file, fuse_bufvec& bytes
 void write(fuse_req_t request, fuse_ino_t, fuse_bufvec* bytes, off_t offset, fuse_file_info* info) {
   const Call call(request);
   const OpenFile& file = Call::open_file(info);
-  const ByteRange range = range_of(offset, fuse_buf_size(bytes));
-  if (range.empty()) {
+  if (fuse_buf_size(bytes) == 0) {
     fuse_reply_write(request, 0);
     return;
   }
+  const auto order = write_order(call, *file.inode);
+  if (appends(call, *info)) {
+    const auto end = end_of(file);
+    if (!end) return call.fail(end.error());
+    offset = *end;
+  }
+  const ByteRange range = range_of(offset, fuse_buf_size(bytes));
   const auto verdict = call.file_system().faults.on_write(file.inode->id(), range, call.user());
   if (verdict.error_number != 0) return call.fail(verdict.error_number);
   bytes->buf[0].size = verdict.bytes;
-  const auto order = in_order<WriteOrder>(call, *file.inode);
   const ssize_t written = write_backing(call, file, *bytes, offset);
   if (written < 0) return call.fail(static_cast<int>(-written));
   file.inode->changed_by(call.client().number());
@@ -146,7 +170,7 @@ void sync(fuse_req_t request, fuse_ino_t, int data_only, fuse_file_info* info) {
 // NOLINTNEXTLINE(readability-function-size): libfuse says what the parameters are
 void allocate(
     fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t length, fuse_file_info* info) {
-  const Call call(request);
+  Call call(request);
   const OpenFile& file = Call::open_file(info);
   {
     Recording recording(call.file_system().recorder.get());
@@ -194,7 +218,7 @@ void copy_range(fuse_req_t request,
   const auto verdict = faults.on_write(
       to.inode->id(), range_of(to_offset, std::max<std::size_t>(size, 1)), call.user());
   if (verdict.error_number != 0) return call.fail(verdict.error_number);
-  const auto order = in_order<WriteOrder>(call, *to.inode);
+  const auto order = write_order(call, *to.inode);
   ssize_t copied = 0;
   ByteRange range = range_of(to_offset, 0);
   {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/emufs/call.hpp"
 #include "tools/emufs/probe.hpp"
 
 namespace forebay::emufs {
@@ -96,7 +97,7 @@ Status Emulation::prepare() {
       Inode* inode = shared->inodes.hold(lost.file);
       if (inode == nullptr) return;
       shared->clients[lost.client]->drop_pages(*inode, lost.range);
-      shared->inodes.forget(*inode, 1);
+      forget_file(*shared, *inode, 1);
     };
   }
   const bool free = settings.delays == Delays::kNone;

@@ -11,6 +11,7 @@
 
 #include "tools/emufs/allowances.hpp"
 #include "tools/emufs/buffers.hpp"
+#include "tools/emufs/errands.hpp"
 #include "tools/emufs/fault_commands.hpp"
 #include "tools/emufs/faults.hpp"
 #include "tools/emufs/inodes.hpp"
@@ -93,6 +94,8 @@ class Client {
   void join();
   /// The kernel's page cache of this mount forgets bytes; waits for pages that are being read.
   void drop_pages(Inode& inode, ByteRange range);
+  /// The kernel of this mount forgets where a name leads, soon. Does not wait.
+  void forget_name(const Inode& folder, const std::string& name);
 
   FileSystem& file_system() noexcept { return file_system_; }
   model::ClientId number() const noexcept { return number_; }
@@ -109,6 +112,9 @@ class Client {
   std::atomic<unsigned> running_{0};
   std::function<void()> ended_;
   std::vector<std::thread> threads_;
+  /// Where there are other clients. Forgetting a name waits for whoever uses its folder, which
+  /// dropping pages must not.
+  std::unique_ptr<Errands> errands_;
 };
 
 /// When this thread took the request that it serves.

@@ -69,16 +69,17 @@ Inode* Inodes::hold(model::FileId id) {
   return it->second.get();
 }
 
-void Inodes::forget(Inode& inode, std::uint64_t times) {
-  if (&inode == root_.get()) return;
+Known Inodes::forget(Inode& inode, std::uint64_t times) {
+  if (&inode == root_.get()) return Known::kBySome;
   std::shared_ptr<Inode> gone;  // closed after the lock is free
   const std::lock_guard lock(mutex_);
   FOREBAY_ASSERT(inode.lookups_ >= times);
   inode.lookups_ -= times;
-  if (inode.lookups_ > 0) return;
+  if (inode.lookups_ > 0) return Known::kBySome;
   const auto it = by_id_.find(inode.id());
   gone = std::move(it->second);
   by_id_.erase(it);
+  return Known::kByNobody;
 }
 
 }  // namespace forebay::emufs

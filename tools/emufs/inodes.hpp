@@ -92,6 +92,8 @@ struct Found {
   struct stat attributes = {};
 };
 
+enum class Known : std::uint8_t { kBySome, kByNobody };
+
 class Inodes {
  public:
   /// `root` is the backing folder, opened with O_PATH.
@@ -100,7 +102,8 @@ class Inodes {
   Inode& root() noexcept { return *root_; }
   /// Looks up a name in a folder; counts once.
   Outcome<Found> find(const Inode& folder, const char* name);
-  void forget(Inode& inode, std::uint64_t times);
+  /// Who knows the file then.
+  Known forget(Inode& inode, std::uint64_t times);
   /// The file, counted once, so that it stays until it is forgotten; null if nobody knows it.
   Inode* hold(model::FileId id);
   /// Of the kernel's node numbers; 1 is the root.

@@ -100,29 +100,16 @@ void lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
   call.note_lookup();
 }
 
-/// A file that nobody knows by name or has open: the model need not keep its locks.
-void forget_file(const Call& call, Inode& inode, std::uint64_t times) {
-  FileSystem& file_system = call.file_system();
-  struct stat left{};
-  const bool gone = file_system.has_locks() && inode.kind() == S_IFREG &&
-                    ::fstatat(inode.fd(), "", &left, AT_EMPTY_PATH) == 0 && left.st_nlink == 0;
-  const model::FileId id = inode.id();
-  file_system.inodes.forget(inode, times);
-  if (!gone) return;
-  file_system.time->with_model(
-      [id](model::StorageModel& model, model::Time) { model.forget_file(id); });
-}
-
 void forget(fuse_req_t request, fuse_ino_t node, std::uint64_t times) {
   const Call call(request);
-  forget_file(call, call.inode(node), times);
+  forget_file(call.file_system(), call.inode(node), times);
   fuse_reply_none(request);
 }
 
 void forget_many(fuse_req_t request, std::size_t count, fuse_forget_data* forgets) {
   const Call call(request);
   for (std::size_t i = 0; i < count; ++i) {
-    forget_file(call, call.inode(forgets[i].ino), forgets[i].nlookup);
+    forget_file(call.file_system(), call.inode(forgets[i].ino), forgets[i].nlookup);
   }
   fuse_reply_none(request);
 }
@@ -166,6 +153,15 @@ model::FileId id_at(const Inode& folder, const char* name) {
   return id_of({found.st_dev, found.st_ino});
 }
 
+/// What the name led to is gone. A client that has looked it up keeps it, with its disk space,
+/// until it is told.
+void tell_others(const Call& call, const Inode& folder, const char* name) {
+  FileSystem& file_system = call.file_system();
+  for (const auto& client : file_system.clients) {
+    if (client->number() != call.client().number()) client->forget_name(folder, name);
+  }
+}
+
 void remove(fuse_req_t request, fuse_ino_t parent, const char* name, int flags) {
   const Call call(request);
   const Inode& folder = call.inode(parent);
@@ -179,6 +175,7 @@ void remove(fuse_req_t request, fuse_ino_t parent, const char* name, int flags) 
       recording.keep({.kind = kind, .file = file, .folder = folder.id(), .name = name});
     }
   }
+  if (removed == 0) tell_others(call, folder, name);
   call.answer_result(call.on_name(RequestKind::kUnlink, folder, name), removed);
 }
 
@@ -215,6 +212,7 @@ void rename(fuse_req_t request,
                       .size = flags});
     }
   }
+  if (renamed == 0) tell_others(call, to, to_name);
   call.answer_result(call.on_name(RequestKind::kCreate, to, to_name), renamed);
 }
 

@@ -19,9 +19,12 @@ using model::RequestKind;
 bool only_writes(int flags) { return (flags & O_ACCMODE) == O_WRONLY; }
 
 /// Whether reads and writes of an opened file pass by the page cache. What can only write gains
-/// nothing from it, and the kernel lets one thread at a time write through it.
+/// nothing from it, and the kernel lets one thread at a time write through it. What appends beside
+/// other clients would leave its bytes there where the file ended before.
 bool passes_by_cache(const FileSystem& file_system, int flags) {
-  return !file_system.settings.machine.client.page_cache || only_writes(flags);
+  const bool appends_beside_others = (flags & O_APPEND) != 0 && file_system.has_several_clients();
+  return !file_system.settings.machine.client.page_cache || only_writes(flags) ||
+         appends_beside_others;
 }
 
 Addition say_how(const Call& call, Inode& inode, fuse_file_info& info) {
@@ -35,7 +38,8 @@ Addition say_how(const Call& call, Inode& inode, fuse_file_info& info) {
   return Addition::kNone;
 }
 
-/// The backing file is written at offsets that the kernel has worked out, through its page cache.
+/// The backing file is written at offsets that the kernel has worked out, or at the end of the file
+/// as we find it, through its page cache.
 int backing_flags(int flags) {
   return (flags & ~(O_NOFOLLOW | O_APPEND | O_DIRECT | O_CREAT | O_EXCL)) | O_CLOEXEC;
 }
@@ -66,7 +70,7 @@ Outcome<std::unique_ptr<OpenFile>> open_backing(const Call& call, Inode& inode, 
 }
 
 void open(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) {
-  const Call call(request);
+  Call call(request);
   Inode& inode = call.inode(node);
   auto file = open_backing(call, inode, info->flags);
   if (!file) return call.fail(file.error());
@@ -151,7 +155,7 @@ Outcome<Made> open_existing(const Call& call, const Inode& folder, const char* n
 
 void create(
     fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, fuse_file_info* info) {
-  const Call call(request);
+  Call call(request);
   Inode& folder = call.inode(parent);
   auto cost = call.on_name(RequestKind::kCreate, folder, name);
   auto made = make_backing(call, folder, {.kind = RecordKind::kCreate, .name = name, .mode = mode},
@@ -161,6 +165,7 @@ void create(
   } else if (made.error() == EEXIST && (info->flags & O_EXCL) == 0) {
     made = open_existing(call, folder, name, info->flags);
     cost.kind = RequestKind::kOpen;
+    if (made && (info->flags & O_TRUNC) != 0) call.forget_pages_of_others(*made->found.inode);
   }
   if (!made) return call.fail(made.error());
   made->found.inode->set_name_hash(cost.name);

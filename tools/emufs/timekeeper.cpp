@@ -19,14 +19,7 @@ using model::Time;
 /// earlier, and waits for the rest awake.
 constexpr Time kAwakeBefore = 30us;
 
-/// How long a program waits for its EINTR after a signal. Requests that are only slow end before,
-/// as on local disks: reading and writing files is not interrupted there.
-constexpr Time kInterruptPatience = 1s;
-
-/// How long an answer waits for pages of others to be dropped. A page that is locked for a request
-/// that waits behind this answer would be waited for in a ring.
 constexpr std::uint64_t kPageBytes = 4096;
-constexpr Time kPagesPatience = 10ms;
 
 std::chrono::steady_clock::time_point clock_time(Time time) {
   return std::chrono::steady_clock::time_point(time);
@@ -49,7 +42,9 @@ class Timekeeper::Ends final : public model::Sink {
  public:
   explicit Ends(Timekeeper& owner) : owner_(owner) {}
   void on_finished(const model::Finished& finished) override { owner_.finish(finished); }
-  void on_lock_lost(const model::LockLost& lost) override { owner_.drop_pages_of(lost); }
+  void on_lock_lost(const model::LockLost& lost) override {
+    owner_.drop_pages_of(lost, UnderWay::kNew);
+  }
 
  private:
   Timekeeper& owner_;
@@ -107,6 +102,7 @@ void Timekeeper::submit(Ticket ticket, Job job) {
                                             .request = job.request,
                                             .credit = submitted - arrived,
                                             .after = job.allowance.after,
+                                            .changed = job.changed,
                                             .answer = std::move(job.answer)});
   if (setup_.delays == Delays::kKept) {
     wake_leader_if_earlier();
@@ -130,9 +126,10 @@ void Timekeeper::answer_at(Time when, std::unique_ptr<Answer> answer) {
   wake_leader_if_earlier();
 }
 
-void Timekeeper::interrupt(Ticket ticket) {
+void Timekeeper::interrupt(Ticket ticket, std::function<bool()> is_dying) {
   const std::lock_guard lock(mutex_);
-  interrupted_.emplace(monotonic_now() + kInterruptPatience, ticket);
+  interrupted_.emplace(monotonic_now() + setup_.interrupt_period,
+                       Interrupted{ticket, std::move(is_dying)});
   wake_leader_if_earlier();
 }
 
@@ -180,33 +177,43 @@ void Timekeeper::finish(const model::Finished& finished) {
   if (it == waiting_.end()) return;
   Waiting& waiting = it->second;
   const Time when = finished.finished - waiting.after - waiting.credit;
-  due_.emplace(when, Due{.is_write = waiting.request.kind == model::RequestKind::kWrite,
-                         .file = waiting.request.file,
+  const bool writes = waiting.request.kind == model::RequestKind::kWrite;
+  const Time patience = waiting.changed ? setup_.change_patience : setup_.pages_patience;
+  due_.emplace(when, Due{.changes_bytes = writes || waiting.changed.has_value(),
+                         .file = waiting.changed.value_or(waiting.request.file),
                          .when = when,
                          .drops_before = last_drop_,
-                         .wait_no_longer = finished.finished + kPagesPatience,
+                         .wait_no_longer = finished.finished + patience,
                          .answer = std::move(waiting.answer)});
   afters_.erase(afters_.find(waiting.after));
   waiting_.erase(it);
 }
 
 void Timekeeper::refuse_interrupted(Time now) {
+  std::vector<Interrupted> later;
   while (!interrupted_.empty() && interrupted_.begin()->first <= now) {
-    const Ticket ticket = interrupted_.begin()->second;
-    interrupted_.erase(interrupted_.begin());
-    const auto it = waiting_.find(ticket);
+    auto node = interrupted_.extract(interrupted_.begin());
+    Interrupted& interrupted = node.mapped();
+    const auto it = waiting_.find(interrupted.ticket);
     if (it == waiting_.end()) continue;
+    if (!model_.never_ends(it->second.id) && !interrupted.is_dying()) {
+      later.push_back(std::move(interrupted));
+      continue;
+    }
     model_.forget(std::max(now, advanced_to_), it->second.id);
     it->second.answer->refuse(EINTR);
     afters_.erase(afters_.find(it->second.after));
     waiting_.erase(it);
   }
+  // The kernel tells of the first signal only: one that kills may have come after it.
+  for (Interrupted& interrupted : later)
+    interrupted_.emplace(now + setup_.interrupt_period, std::move(interrupted));
 }
 
 /// Only for what was to be dropped before: where a lock goes from hand to hand, there is always
 /// something of the file that is being dropped.
 bool Timekeeper::waits_for_pages(const Due& due) const {
-  if (!due.is_write) return false;
+  if (!due.changes_bytes) return false;
   const auto drops = dropping_.find(due.file);
   return drops != dropping_.end() && *drops->second.begin() <= due.drops_before;
 }
@@ -300,13 +307,14 @@ void Timekeeper::drop_unseen(const model::LockLost& lost, ByteRange range) {
   droppers_[lost.client]->add(part);
 }
 
-void Timekeeper::drop_pages_of(const model::LockLost& lost) {
-  if (lost.client >= droppers_.size()) return;
-  // Pages of requests under way are locked, and come with bytes that are new: nobody waits for
-  // these, and they come last, as the Dropper does wait.
-  const std::vector<ByteRange> under_way = pages_under_way(lost);
+void Timekeeper::drop_pages_of(const model::LockLost& lost, UnderWay under_way) {
+  // A Dropper that ends may be who makes the model go on.
+  if (stopping_ || lost.client >= droppers_.size()) return;
+  // Pages of requests under way are locked, and come last, as the Dropper does wait for them. Where
+  // they come with bytes that are new, nobody else waits for them.
+  const std::vector<ByteRange> locked = pages_under_way(lost);
   std::uint64_t next = lost.range.offset;
-  for (const ByteRange& pages : under_way) {
+  for (const ByteRange& pages : locked) {
     if (pages.offset > next) {
       drop(lost, {next, pages.offset - next});
     }
@@ -316,15 +324,21 @@ void Timekeeper::drop_pages_of(const model::LockLost& lost) {
     const bool to_the_end = lost.range.end() == all;
     drop(lost, {next, to_the_end ? all : lost.range.end() - next});
   }
-  for (const ByteRange& pages : under_way)
-    drop_unseen(lost, pages);
+  for (const ByteRange& pages : locked) {
+    if (under_way == UnderWay::kNew) {
+      drop_unseen(lost, pages);
+    } else {
+      drop(lost, pages);
+    }
+  }
 }
 
 void Timekeeper::drop_pages_of_others(model::ClientId client, model::FileId file) {
   const std::lock_guard lock(mutex_);
   for (model::ClientId other = 0; other < setup_.machine.client.count; ++other) {
     if (other == client) continue;
-    drop_pages_of({.client = other, .file = file, .range = {0, all}, .at = monotonic_now()});
+    drop_pages_of({.client = other, .file = file, .range = {0, all}, .at = monotonic_now()},
+                  UnderWay::kOld);
   }
 }
 

@@ -5,12 +5,14 @@
 
 #include <forebay/error.hpp>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <unordered_map>
@@ -36,6 +38,8 @@ struct Job {
   model::Request request;
   model::Time taken = {};  ///< when we had it
   Allowance allowance = {};
+  /// Of an operation on names: whose pages were dropped for it, which its answer waits for.
+  std::optional<model::FileId> changed = {};
   std::unique_ptr<Answer> answer;
 };
 
@@ -51,6 +55,14 @@ class Timekeeper {
     Delays delays = Delays::kKept;
     DropPages drop_pages = {};  ///< absent: pages are not dropped
     unsigned answer_threads = 2;
+    /// How long the answer to a write waits for pages of others at most. A page that is locked for
+    /// a request that waits behind this answer would be waited for in a ring.
+    model::Time pages_patience = std::chrono::milliseconds(10);
+    /// The same for what changes a file otherwise: all reads under way are waited for, as they
+    /// may bring bytes from before.
+    model::Time change_patience = std::chrono::seconds(1);
+    /// How often it is looked whether somebody who was sent a signal is still to be served.
+    model::Time interrupt_period = std::chrono::seconds(1);
   };
 
   /// Starts the threads that send answers, and one for each client whose pages may be dropped.
@@ -66,9 +78,10 @@ class Timekeeper {
   void submit(Ticket ticket, Job job);
   /// Sends an answer at this moment, without the model. For measurements of FUSE itself.
   void answer_at(model::Time when, std::unique_ptr<Answer> answer);
-  /// The client's program was sent a signal: if the request has no answer a second from now, it is
-  /// refused with EINTR.
-  void interrupt(Ticket ticket);
+  /// The client's program was sent a signal. Reading and writing files is not interrupted, as on
+  /// local disks: what a request does is done. If it has no answer a second from now, or later, it
+  /// is refused with EINTR once `is_dying()`, or if a server has dropped it.
+  void interrupt(Ticket ticket, std::function<bool()> is_dying);
   /// The page caches of all clients but one forget a file; answers to writes of it wait for that.
   void drop_pages_of_others(model::ClientId client, model::FileId file);
   /// The page cache of one client forgets a file; `then` is called afterwards, in another thread.
@@ -82,16 +95,23 @@ class Timekeeper {
     model::Request request;
     model::Time credit = {};  ///< what it waited before the model knew of it
     model::Time after = {};
+    std::optional<model::FileId> changed = {};
     std::unique_ptr<Answer> answer;
   };
   struct Due {
-    bool is_write = false;
+    bool changes_bytes = false;
     model::FileId file = 0;
     model::Time when = {};           ///< unless it waits for pages
     std::uint64_t drops_before = 0;  ///< the last of those that it waits for
     model::Time wait_no_longer = {};
     std::unique_ptr<Answer> answer;
   };
+  struct Interrupted {
+    Ticket ticket = 0;
+    std::function<bool()> is_dying;
+  };
+  /// Pages of requests under way come with bytes that are new, or with what was before.
+  enum class UnderWay : std::uint8_t { kNew, kOld };
   class Ends;
 
   explicit Timekeeper(Setup setup);
@@ -106,7 +126,7 @@ class Timekeeper {
   model::Time next_wake() const;
   model::Time look_ahead() const;
   void wake_leader_if_earlier();
-  void drop_pages_of(const model::LockLost& lost);
+  void drop_pages_of(const model::LockLost& lost, UnderWay under_way);
   std::vector<ByteRange> pages_under_way(const model::LockLost& lost) const;
   void drop(const model::LockLost& lost, ByteRange range);
   void drop_unseen(const model::LockLost& lost, ByteRange range);
@@ -122,7 +142,7 @@ class Timekeeper {
   std::unordered_map<Ticket, Waiting> waiting_;
   std::multiset<model::Time> afters_;  ///< of what waits
   std::multimap<model::Time, Due> due_;
-  std::multimap<model::Time, Ticket> interrupted_;
+  std::multimap<model::Time, Interrupted> interrupted_;
   std::unordered_map<model::FileId, std::set<std::uint64_t>> dropping_;  ///< by number
   std::uint64_t last_drop_ = 0;
   model::Time wakes_at_ = model::Time::max();

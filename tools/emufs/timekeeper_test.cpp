@@ -30,6 +30,10 @@ class Answers {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, 60s, [&] { return count_ >= count; });
   }
+  int count() {
+    const std::lock_guard lock(mutex_);
+    return count_;
+  }
   Time last() const { return last_; }
   int error() const { return error_; }
 
@@ -117,15 +121,42 @@ TEST(Timekeeper, without_delays_the_answer_comes_within_the_call) {
 
 TEST(Timekeeper, who_is_interrupted_at_a_server_that_drops_gets_eintr) {
   Answers answers;
-  auto time = Timekeeper::start({.machine = machine_with(1'000, 1)});
+  auto time = Timekeeper::start({.machine = machine_with(1'000, 1), .interrupt_period = 1ms});
   ASSERT_TRUE(time);
   (*time)->with_model([](model::StorageModel& model, Time now) {
     model.set_condition(now, {}, {.state = model::ServerCondition::State::kDrops});
   });
   (*time)->submit(1, job_of(answers, monotonic_now()));
-  (*time)->interrupt(1);
+  (*time)->interrupt(1, [] { return false; });
   ASSERT_TRUE(answers.wait_for(1));
   EXPECT_EQ(answers.error(), EINTR);
+}
+
+TEST(Timekeeper, who_is_interrupted_at_a_slow_server_gets_the_answer) {
+  std::atomic<int> asked{0};
+  Answers answers;
+  auto time = Timekeeper::start({.machine = machine_with(50'000, 1), .interrupt_period = 1ms});
+  ASSERT_TRUE(time);
+  (*time)->submit(1, job_of(answers, monotonic_now()));
+  (*time)->interrupt(1, [&asked] { return ++asked < 0; });
+  ASSERT_TRUE(answers.wait_for(1));
+  EXPECT_EQ(answers.error(), 0);
+  EXPECT_GT(asked, 0);
+}
+
+TEST(Timekeeper, who_is_killed_after_a_signal_at_a_server_that_stopped_gets_eintr) {
+  std::atomic<int> asked{0};
+  Answers answers;
+  auto time = Timekeeper::start({.machine = machine_with(1'000, 1), .interrupt_period = 1ms});
+  ASSERT_TRUE(time);
+  (*time)->with_model([](model::StorageModel& model, Time now) {
+    model.set_condition(now, {}, {.state = model::ServerCondition::State::kStopped});
+  });
+  (*time)->submit(1, job_of(answers, monotonic_now()));
+  (*time)->interrupt(1, [&asked] { return ++asked > 3; });
+  ASSERT_TRUE(answers.wait_for(1));
+  EXPECT_EQ(answers.error(), EINTR);
+  EXPECT_EQ(asked, 4);
 }
 
 TEST(Timekeeper, what_waits_at_the_end_is_answered) {
@@ -137,31 +168,101 @@ TEST(Timekeeper, what_waits_at_the_end_is_answered) {
   EXPECT_TRUE(answers.wait_for(1));
 }
 
-TEST(Timekeeper, a_write_waits_until_pages_of_others_are_dropped) {
-  std::atomic<bool> dropped{false};
-  bool was_dropped = false;
-  Answers answers;
-  model::Machine machine = machine_with(1'000, 4);
-  machine.client.count = 2;
-  machine.locks.unit = model::LockUnit::kFile;
-  auto time = Timekeeper::start(
-      {.machine = machine, .drop_pages = [&](const model::LockLost&) { dropped = true; }});
-  ASSERT_TRUE(time);
-  (*time)->submit(1, job_of(answers, monotonic_now()));
-  ASSERT_TRUE(answers.wait_for(1));
-  EXPECT_FALSE(dropped);
-  Job write = job_of(answers, monotonic_now());
-  write.request.kind = RequestKind::kWrite;
-  write.request.client = 1;
-  write.answer = make_answer(
-      [&, answer = std::shared_ptr<Answer>(answers.next())] {
-        was_dropped = dropped;
-        answer->send();
-      },
-      [](int) {});
-  (*time)->submit(2, std::move(write));
-  ASSERT_TRUE(answers.wait_for(2));
-  EXPECT_TRUE(was_dropped);
+/// Two clients of one file: client 0 has read it, so that a write by client 1 drops its pages.
+class TwoClients {
+ public:
+  explicit TwoClients(Delays delays, Time pages_patience) {
+    model::Machine machine = machine_with(delays == Delays::kKept ? 1'000 : 0, 4);
+    machine.client.count = 2;
+    machine.locks.unit = model::LockUnit::kFile;
+    auto started = Timekeeper::start({.machine = machine,
+                                      .delays = delays,
+                                      .drop_pages = [this](const model::LockLost&) { drop(); },
+                                      .pages_patience = pages_patience,
+                                      .change_patience = 3600s});
+    time_ = std::move(*started);
+    time_->submit(1, job_of(read_, monotonic_now()));
+    EXPECT_TRUE(read_.wait_for(1));
+  }
+  ~TwoClients() { let_drop(); }
+
+  void write() {
+    Job job = job_of(written_, monotonic_now());
+    job.request.kind = RequestKind::kWrite;
+    job.request.client = 1;
+    time_->submit(2, std::move(job));
+  }
+  void change() {
+    Job job = job_of(written_, monotonic_now());
+    job.request = {.client = 1, .kind = RequestKind::kStat};
+    job.changed = 1;
+    time_->drop_pages_of_others(1, 1);
+    time_->submit(2, std::move(job));
+  }
+  /// Something of another file, by whose answer it is seen that others go on.
+  bool others_go_on() {
+    Job job = job_of(read_, monotonic_now());
+    job.request.file = 2;
+    time_->submit(3, std::move(job));
+    return read_.wait_for(2);
+  }
+  void let_drop() {
+    const std::lock_guard lock(mutex_);
+    may_drop_ = true;
+    changed_.notify_all();
+  }
+  bool was_asked_to_drop() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 60s, [this] { return is_asked_; });
+  }
+  Answers& written() { return written_; }
+
+ private:
+  void drop() {
+    std::unique_lock lock(mutex_);
+    is_asked_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return may_drop_; });
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool may_drop_ = false;
+  bool is_asked_ = false;
+  Answers read_;
+  Answers written_;
+  std::unique_ptr<Timekeeper> time_;
+};
+
+class TimekeeperOfPages : public testing::TestWithParam<Delays> {};
+INSTANTIATE_TEST_SUITE_P(Delays, TimekeeperOfPages, testing::Values(Delays::kKept, Delays::kNone));
+
+TEST_P(TimekeeperOfPages, a_write_waits_until_pages_of_others_are_dropped_and_no_longer) {
+  // An hour's patience: whoever waited for its end would not be back in time.
+  TwoClients clients(GetParam(), 3600s);
+  clients.write();
+  ASSERT_TRUE(clients.was_asked_to_drop());
+  EXPECT_TRUE(clients.others_go_on());
+  EXPECT_EQ(clients.written().count(), 0);
+  clients.let_drop();
+  EXPECT_TRUE(clients.written().wait_for(1));
+}
+
+TEST_P(TimekeeperOfPages, a_change_of_names_waits_for_the_pages_that_it_had_dropped) {
+  TwoClients clients(GetParam(), 0s);
+  clients.change();
+  ASSERT_TRUE(clients.was_asked_to_drop());
+  EXPECT_TRUE(clients.others_go_on());
+  EXPECT_EQ(clients.written().count(), 0);
+  clients.let_drop();
+  EXPECT_TRUE(clients.written().wait_for(1));
+}
+
+TEST_P(TimekeeperOfPages, a_write_waits_for_locked_pages_until_its_patience_ends) {
+  TwoClients clients(GetParam(), 1ms);
+  clients.write();
+  ASSERT_TRUE(clients.was_asked_to_drop());
+  EXPECT_TRUE(clients.written().wait_for(1));
 }
 
 /// How long after the pages were dropped, which takes a while, the answer came.

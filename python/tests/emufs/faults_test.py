@@ -188,6 +188,18 @@ def test_who_waits_for_a_server_that_drops_can_be_killed(reader, until):
     assert start().wait(30) == 0
 
 
+def test_who_waits_for_a_stalled_server_can_be_killed_after_a_signal_that_is_caught(reader, until):
+    mount, start = reader
+    mount.command(kind="server", number=0, state="stall")
+    process = start()
+    until(lambda: is_waiting(mount), "a request that waits")
+    process.send_signal(signal.SIGUSR1)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1.5)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(30) == -signal.SIGKILL
+
+
 def test_a_slow_server_is_slow(emufs, machine_file):
     mount = emufs("--machine", machine_file("slow", page_cache="false", locks="none"))
     (mount.path / "a").write_bytes(b"x" * REQUEST)
