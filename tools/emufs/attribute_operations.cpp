@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations on what a file is besides its bytes: attributes, where a link leads, and how much room
 // the file system has.
+#include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 #include <string>
 
 #include <fcntl.h>
@@ -92,10 +94,12 @@ int set_size(const Call& call, Inode& inode, off_t size, fuse_file_info* info) {
   return without_set_user_id(call, inode);
 }
 
+/// As the format has it: signed, in two's complement; what is too far from 1970 comes nearer.
 std::uint64_t nanoseconds(timespec time) {
-  constexpr std::uint64_t kInSecond = 1'000'000'000;
-  return static_cast<std::uint64_t>(time.tv_sec) * kInSecond +
-         static_cast<std::uint64_t>(time.tv_nsec);
+  constexpr std::int64_t kInSecond = 1'000'000'000;
+  constexpr std::int64_t kSecondsMax = INT64_MAX / kInSecond - 1;
+  const std::int64_t seconds = std::clamp<std::int64_t>(time.tv_sec, -kSecondsMax, kSecondsMax);
+  return static_cast<std::uint64_t>(seconds * kInSecond + time.tv_nsec);
 }
 
 void keep(Recording& recording, const Inode& inode, int which) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emufs/record.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -69,6 +70,30 @@ std::uint64_t sum_of(std::string_view bytes) {
   return sum;
 }
 
+/// Whether a name leads to something in its folder, and nowhere else.
+bool is_plain(std::string_view name) {
+  constexpr std::string_view kSeparators("/\0", 2);
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(kSeparators) == std::string_view::npos;
+}
+
+bool names_fit(const Record& record) {
+  if (record.kind == RecordKind::kKnown && record.folder == 0) return true;
+  if (record.kind == RecordKind::kRename && !is_plain(record.to_name)) return false;
+  return record.kind > RecordKind::kRename || is_plain(record.name);
+}
+
+/// Whether the bytes that are changed lie where files can have some.
+bool range_fits(const Record& record) {
+  constexpr std::uint64_t kFileBytesMax = INT64_MAX;
+  const bool is_write = record.kind == RecordKind::kWrite;
+  if (!is_write && record.kind != RecordKind::kTruncate && record.kind != RecordKind::kFallocate) {
+    return true;
+  }
+  const std::uint64_t size = is_write ? record.data.size() : record.size;
+  return size <= kFileBytesMax && record.offset <= kFileBytesMax - size;
+}
+
 }  // namespace
 
 std::string_view name_of(RecordKind kind) noexcept {
@@ -129,21 +154,23 @@ Decoded decode(std::string_view text) {
     return decoded;
   }
   if (get<std::uint64_t>(text, body) != sum_of(text.substr(0, body))) return decoded;
+  Record record = {.kind = static_cast<RecordKind>(kind),
+                   .file = get<std::uint64_t>(text, kAtFile),
+                   .folder = get<std::uint64_t>(text, kAtFolder),
+                   .to_folder = get<std::uint64_t>(text, kAtToFolder),
+                   .name = std::string(text.substr(kHeadBytes, name_bytes)),
+                   .to_name = std::string(text.substr(kHeadBytes + name_bytes, to_name_bytes)),
+                   .offset = get<std::uint64_t>(text, kAtOffset),
+                   .size = get<std::uint64_t>(text, kAtSize),
+                   .mode = get<std::uint32_t>(text, kAtMode),
+                   .user = get<std::uint32_t>(text, kAtUser),
+                   .group = get<std::uint32_t>(text, kAtGroup),
+                   .data = std::string(text.substr(body - data_bytes, data_bytes))};
+  if (!names_fit(record) || !range_fits(record)) return decoded;
   decoded.damage = Damage::kNone;
   decoded.bytes = body + kSumBytes;
   decoded.number = get<std::uint64_t>(text, kAtNumber);
-  decoded.record = {.kind = static_cast<RecordKind>(kind),
-                    .file = get<std::uint64_t>(text, kAtFile),
-                    .folder = get<std::uint64_t>(text, kAtFolder),
-                    .to_folder = get<std::uint64_t>(text, kAtToFolder),
-                    .name = std::string(text.substr(kHeadBytes, name_bytes)),
-                    .to_name = std::string(text.substr(kHeadBytes + name_bytes, to_name_bytes)),
-                    .offset = get<std::uint64_t>(text, kAtOffset),
-                    .size = get<std::uint64_t>(text, kAtSize),
-                    .mode = get<std::uint32_t>(text, kAtMode),
-                    .user = get<std::uint32_t>(text, kAtUser),
-                    .group = get<std::uint32_t>(text, kAtGroup),
-                    .data = std::string(text.substr(body - data_bytes, data_bytes))};
+  decoded.record = std::move(record);
   return decoded;
 }
 
