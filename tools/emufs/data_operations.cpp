@@ -105,6 +105,23 @@ ssize_t write_backing(const Call& call, const OpenFile& file, fuse_bufvec& bytes
   return written;
 }
 
+/// After a write that is to be safe when it returns, by its descriptor's flags (O_DSYNC, which is
+/// part of O_SYNC) or its own (RWF_DSYNC). The errno, or 0.
+int make_safe(const Call& call, const OpenFile& file, int flags) {
+  const int descriptor = file.descriptor.get();
+  const int opened_with = ::fcntl(descriptor, F_GETFL);
+  const int all = opened_with | flags;
+  if ((all & O_DSYNC) == 0) return 0;
+  Recording recording(call.file_system().recorder.get());
+  // The backing file has synced by the flags that it was opened with.
+  const bool synced = (opened_with & O_DSYNC) != 0;
+  const bool kept = call.file_system().settings.syncing == Syncing::kKept;
+  if (kept && !synced && ::fdatasync(descriptor) != 0) return errno;
+  recording.keep({.kind = (all & O_SYNC) == O_SYNC ? RecordKind::kFsync : RecordKind::kFdatasync,
+                  .file = file.inode->id()});
+  return 0;
+}
+
 void write(fuse_req_t request, fuse_ino_t, fuse_bufvec* bytes, off_t offset, fuse_file_info* info) {
   const Call call(request);
   const OpenFile& file = Call::open_file(info);
@@ -120,6 +137,7 @@ void write(fuse_req_t request, fuse_ino_t, fuse_bufvec* bytes, off_t offset, fus
   const ssize_t written = write_backing(call, file, *bytes, offset);
   if (written < 0) return call.fail(static_cast<int>(-written));
   file.inode->changed_by(call.client().number());
+  if (const int result = make_safe(call, file, info->flags); result != 0) return call.fail(result);
   if (const int result = without_set_user_id(call, *file.inode); result != 0) {
     return call.fail(result);
   }
@@ -207,6 +225,7 @@ void copy_range(fuse_req_t request,
     keep_copy(recording, to, range);
   }
   to.inode->changed_by(call.client().number());
+  if (const int result = make_safe(call, to, 0); result != 0) return call.fail(result);
   call.answer(call.on_bytes(RequestKind::kWrite, *to.inode, range),
               [request, copied] { fuse_reply_write(request, static_cast<std::size_t>(copied)); });
 }

@@ -26,3 +26,38 @@ def test_times_before_1970_come_back(recording, program, tmp_path):
     for folder in (mount.backing, tmp_path / "again"):
         status = os.stat(folder / "old")
         assert (status.st_atime_ns, status.st_mtime_ns) == times
+
+
+@pytest.mark.parametrize("flag", [os.O_DSYNC, os.O_SYNC], ids=["dsync", "sync"])
+@pytest.mark.parametrize("access", [os.O_WRONLY, os.O_RDWR], ids=["past_cache", "by_cache"])
+def test_writes_that_sync_are_safe(recording, program, tmp_path, flag, access):
+    mount, changes = recording()
+    file = os.open(mount.path / "log", access | os.O_CREAT | flag)
+    assert os.write(file, b"x" * 10_000) == 10_000
+    assert os.pwrite(file, b"y" * 10, 10_000) == 10
+    os.close(file)
+    (mount.path / "other").write_bytes(b"lost")
+    program("replay", changes, tmp_path / "again", "--unsynced", "none")
+    assert os.listdir(tmp_path / "again") == ["log"]
+    assert (tmp_path / "again" / "log").read_bytes() == b"x" * 10_000 + b"y" * 10
+
+
+def test_a_single_write_that_syncs_is_safe(recording, program, tmp_path):
+    mount, changes = recording()
+    file = os.open(mount.path / "log", os.O_WRONLY | os.O_CREAT)
+    assert os.pwritev(file, [b"safe"], 0, os.RWF_DSYNC) == 4
+    os.close(file)
+    program("replay", changes, tmp_path / "again", "--unsynced", "none")
+    assert (tmp_path / "again" / "log").read_bytes() == b"safe"
+
+
+def test_a_copy_to_a_file_that_syncs_is_safe(recording, program, tmp_path):
+    mount, changes = recording()
+    (mount.path / "from").write_bytes(b"x" * 10_000)
+    source = os.open(mount.path / "from", os.O_RDONLY)
+    target = os.open(mount.path / "to", os.O_WRONLY | os.O_CREAT | os.O_SYNC)
+    assert os.copy_file_range(source, target, 10_000) == 10_000
+    os.close(source)
+    os.close(target)
+    program("replay", changes, tmp_path / "again", "--unsynced", "none")
+    assert (tmp_path / "again" / "to").read_bytes() == b"x" * 10_000
