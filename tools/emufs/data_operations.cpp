@@ -86,13 +86,10 @@ ssize_t copy_to_file(fuse_bufvec& bytes, int file, off_t offset) {
   return fuse_buf_copy(&target, &bytes, fuse_buf_copy_flags{});
 }
 
-ssize_t write_backing(const Call& call, const OpenFile& file, fuse_bufvec& bytes, off_t offset) {
-  Recording recording(call.file_system().recorder.get());
-  if (!recording.is_on()) return copy_to_file(bytes, file.descriptor.get(), offset);
-  std::string memory;
-  const ssize_t taken = into_memory(bytes, memory);
-  if (taken < 0) return taken;
-  memory.resize(static_cast<std::size_t>(taken));
+ssize_t write_recorded(Recording& recording,
+                       const OpenFile& file,
+                       std::string memory,
+                       off_t offset) {
   fuse_bufvec source = FUSE_BUFVEC_INIT(memory.size());
   source.buf[0].mem = memory.data();
   const ssize_t written = copy_to_file(source, file.descriptor.get(), offset);
@@ -103,6 +100,16 @@ ssize_t write_backing(const Call& call, const OpenFile& file, fuse_bufvec& bytes
                   .offset = static_cast<std::uint64_t>(offset),
                   .data = std::move(memory)});
   return written;
+}
+
+ssize_t write_backing(const Call& call, const OpenFile& file, fuse_bufvec& bytes, off_t offset) {
+  Recording recording(call.file_system().recorder.get());
+  if (!recording.is_on()) return copy_to_file(bytes, file.descriptor.get(), offset);
+  std::string memory;
+  const ssize_t taken = into_memory(bytes, memory);
+  if (taken < 0) return taken;
+  memory.resize(static_cast<std::size_t>(taken));
+  return write_recorded(recording, file, std::move(memory), offset);
 }
 
 /// After a write that is to be safe when it returns, by its descriptor's flags (O_DSYNC, which is
@@ -180,17 +187,22 @@ void allocate(
   call.answer_result(call.on_inode(RequestKind::kStat, *file.inode), 0);
 }
 
-/// What was copied, read back where somebody records it.
-void keep_copy(Recording& recording, const OpenFile& to, ByteRange range) {
-  if (!recording.is_on()) return;
-  Descriptor readable(::open(to.inode->path().c_str(), O_RDONLY | O_CLOEXEC));
-  std::string bytes(range.size, '\0');
-  const auto got = read_all(readable.get(), bytes.data(), range);
-  bytes.resize(got.value_or(0));
-  recording.keep({.kind = RecordKind::kWrite,
-                  .file = to.inode->id(),
-                  .offset = range.offset,
-                  .data = std::move(bytes)});
+/// While somebody records, a copy goes through memory: what is recorded is what was written. It is
+/// cut short (programs go on with the rest), as a record holds so much and no more. The bytes
+/// copied, or a negative errno.
+ssize_t copy_recorded(Recording& recording,
+                      const OpenFile& from,
+                      off_t from_offset,
+                      const OpenFile& to,
+                      ByteRange range) {
+  constexpr std::size_t kCopyBytesMax = 16U << 20U;
+  static_assert(kCopyBytesMax <= kRecordDataBytesMax);
+  std::string bytes(std::min<std::size_t>(range.size, kCopyBytesMax), '\0');
+  const auto got =
+      read_all(from.descriptor.get(), bytes.data(), range_of(from_offset, bytes.size()));
+  if (!got) return -got.error();
+  bytes.resize(*got);
+  return write_recorded(recording, to, std::move(bytes), static_cast<off_t>(range.offset));
 }
 
 // NOLINTNEXTLINE(readability-function-size): libfuse says what the parameters are
@@ -217,13 +229,17 @@ void copy_range(fuse_req_t request,
   ByteRange range = range_of(to_offset, 0);
   {
     Recording recording(call.file_system().recorder.get());
-    copied =
-        ::copy_file_range(from.descriptor.get(), &from_offset, to.descriptor.get(), &to_offset,
-                          std::min<std::size_t>(size, verdict.bytes), static_cast<unsigned>(flags));
-    if (copied < 0) return call.fail(errno);
-    range.size = static_cast<std::uint64_t>(copied);
-    keep_copy(recording, to, range);
+    range.size = std::min<std::size_t>(size, verdict.bytes);
+    if (recording.is_on()) {
+      copied = copy_recorded(recording, from, from_offset, to, range);
+    } else {
+      copied = ::copy_file_range(from.descriptor.get(), &from_offset, to.descriptor.get(),
+                                 &to_offset, range.size, static_cast<unsigned>(flags));
+      if (copied < 0) copied = -errno;
+    }
   }
+  if (copied < 0) return call.fail(static_cast<int>(-copied));
+  range.size = static_cast<std::uint64_t>(copied);
   to.inode->changed_by(call.client().number());
   if (const int result = make_safe(call, to, 0); result != 0) return call.fail(result);
   call.answer(call.on_bytes(RequestKind::kWrite, *to.inode, range),

@@ -31,7 +31,6 @@ constexpr std::size_t kAtToNameBytes = 72;
 constexpr std::size_t kAtDataBytes = 80;
 
 constexpr std::uint32_t kNameBytesMax = 4096;
-constexpr std::uint64_t kDataBytesMax = 1ULL << 30U;
 
 constexpr std::array<std::string_view, 21> kNames = {
     "",          "known",        "create",    "mkdir", "symlink",   "mknod",        "link",
@@ -145,7 +144,8 @@ Decoded decode(std::string_view text) {
   const auto data_bytes = get<std::uint64_t>(text, kAtDataBytes);
   decoded.damage = Damage::kBroken;
   if (get<std::uint32_t>(text, kAtMark) != kMark || kind == 0 || kind >= kNames.size() ||
-      name_bytes > kNameBytesMax || to_name_bytes > kNameBytesMax || data_bytes > kDataBytesMax) {
+      name_bytes > kNameBytesMax || to_name_bytes > kNameBytesMax ||
+      data_bytes > kRecordDataBytesMax) {
     return decoded;
   }
   const std::size_t body = kHeadBytes + name_bytes + to_name_bytes + data_bytes;

@@ -41,6 +41,9 @@ std::string_view name_of(RecordKind kind) noexcept;
 /// Whether it changes something; the others say that changes are safe.
 bool is_change(RecordKind kind) noexcept;
 
+/// What is longer is damage for those who read.
+inline constexpr std::uint64_t kRecordDataBytesMax = 1ULL << 30U;
+
 struct Record {
   RecordKind kind = RecordKind::kSyncAll;
   std::uint64_t file = 0;       ///< what is changed

@@ -61,3 +61,22 @@ def test_a_copy_to_a_file_that_syncs_is_safe(recording, program, tmp_path):
     os.close(target)
     program("replay", changes, tmp_path / "again", "--unsynced", "none")
     assert (tmp_path / "again" / "to").read_bytes() == b"x" * 10_000
+
+
+def test_a_copy_of_more_than_a_record_holds_is_cut_short(recording, program, tmp_path):
+    mount, changes = recording()
+    size = (1 << 30) + 5  # a record has at most 1 GiB
+    with open(mount.path / "from", "wb") as file:
+        file.truncate(size)
+        file.seek(size - 5)
+        file.write(b"tail!")
+    source = os.open(mount.path / "from", os.O_RDONLY)
+    target = os.open(mount.path / "to", os.O_WRONLY | os.O_CREAT)
+    assert 0 < os.copy_file_range(source, target, size) < size
+    assert os.copy_file_range(source, target, 10, size - 5, 3) == 5
+    os.close(source)
+    os.close(target)
+    assert program("record-info", changes)["kinds"]["write"] == 3
+    program("replay", changes, tmp_path / "again")
+    assert (tmp_path / "again" / "to").read_bytes() == (mount.backing / "to").read_bytes()
+    assert (mount.backing / "to").read_bytes()[3:8] == b"tail!"
