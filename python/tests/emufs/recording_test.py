@@ -2,6 +2,7 @@
 """What a recording must not miss: changes that come with others, and those that are rare."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +81,86 @@ def test_a_copy_of_more_than_a_record_holds_is_cut_short(recording, program, tmp
     program("replay", changes, tmp_path / "again")
     assert (tmp_path / "again" / "to").read_bytes() == (mount.backing / "to").read_bytes()
     assert (mount.backing / "to").read_bytes()[3:8] == b"tail!"
+
+
+USER = 1000
+
+
+def as_user(folder, work):
+    """Calls work() in the folder, in a process of somebody who has no rights above it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.chdir(folder)
+            os.setgroups([])
+            os.setresgid(USER, USER, USER)
+            os.setresuid(USER, USER, USER)
+            os.umask(0)
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def owners_and_modes(folder) -> dict:
+    paths = [folder, *sorted(folder.rglob("*"))]
+    states = {str(path.relative_to(folder)): os.lstat(path) for path in paths}
+    return {name: (is_.st_uid, is_.st_gid, oct(is_.st_mode)) for name, is_ in states.items()}
+
+
+def everything_of_a_user(path):
+    (path / "folder").mkdir()
+    (path / "folder" / "file").write_bytes(b"1")
+    os.symlink("file", path / "link")
+    os.mkfifo(path / "pipe")
+    os.mknod(path / "node", 0o644)
+    os.close(os.open(path / "runs", os.O_WRONLY | os.O_CREAT, 0o6755))
+    (path / "of_group" / "folder").mkdir()
+    (path / "of_group" / "file").write_bytes(b"1")
+    os.mkfifo(path / "of_group" / "pipe")
+
+
+def test_what_others_than_root_make_is_theirs(recording, program, tmp_path):
+    mount, changes = recording()
+    mount.path.chmod(0o777)
+    (mount.path / "of_group").mkdir()
+    os.chown(mount.path / "of_group", 0, 50)
+    (mount.path / "of_group").chmod(0o2777)
+    as_user(mount.path, lambda: everything_of_a_user(Path()))
+    made = owners_and_modes(mount.backing)
+    assert made["folder"][:2] == made["link"][:2] == made["pipe"][:2] == (USER, USER)
+    assert made["of_group/pipe"][:2] == (USER, 50)
+    program("replay", changes, tmp_path / "again")
+    assert owners_and_modes(tmp_path / "again") == made
+
+
+def changes_of_set_id_files():
+    def write(path):
+        with open(path, "r+b") as file:
+            file.write(b"2")
+
+    def write_past_the_cache(path):
+        file = os.open(path, os.O_WRONLY)
+        os.write(file, b"2")
+        os.close(file)
+
+    def open_to_truncate(path):
+        os.close(os.open(path, os.O_WRONLY | os.O_TRUNC))
+
+    def truncate(path):
+        os.truncate(path, 1)
+
+    return [write, write_past_the_cache, open_to_truncate, truncate]
+
+
+@pytest.mark.parametrize("change", changes_of_set_id_files(), ids=lambda one: one.__name__)
+def test_lost_set_id_bits_stay_lost(recording, program, tmp_path, change):
+    mount, changes = recording()
+    (mount.path / "runs").write_bytes(b"123")
+    (mount.path / "runs").chmod(0o6777)
+    as_user(mount.path, lambda: change("runs"))
+    left = owners_and_modes(mount.backing)
+    assert left["runs"] == (0, 0, oct(0o100777))
+    program("replay", changes, tmp_path / "again")
+    assert owners_and_modes(tmp_path / "again") == left
