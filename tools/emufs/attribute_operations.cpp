@@ -104,8 +104,9 @@ std::uint64_t nanoseconds(timespec time) {
 constexpr int kRights = FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID;
 
 void keep(Recording& recording, const Inode& inode, int which) {
-  const auto now = recording.is_on() ? attributes_of(inode) : fails(0);
-  if (!now) return;
+  if (!recording.is_on()) return;
+  const auto now = attributes_of(inode);
+  if (!now) return recording.miss(now.error());
   Record record{.file = inode.id()};
   if ((which & FUSE_SET_ATTR_SIZE) != 0) {
     record.kind = RecordKind::kTruncate;

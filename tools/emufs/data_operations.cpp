@@ -126,7 +126,7 @@ int make_safe(const Call& call, const OpenFile& file, int flags) {
   if (kept && !synced && ::fdatasync(descriptor) != 0) return errno;
   recording.keep({.kind = (all & O_SYNC) == O_SYNC ? RecordKind::kFsync : RecordKind::kFdatasync,
                   .file = file.inode->id()});
-  return 0;
+  return recording.failure();
 }
 
 void write(fuse_req_t request, fuse_ino_t, fuse_bufvec* bytes, off_t offset, fuse_file_info* info) {
@@ -165,7 +165,7 @@ void sync(fuse_req_t request, fuse_ino_t, int data_only, fuse_file_info* info) {
   if (result != 0) return call.fail(errno);
   recording.keep({.kind = data_only != 0 ? RecordKind::kFdatasync : RecordKind::kFsync,
                   .file = file.inode->id()});
-  call.done();
+  call.result(recording.failure());
 }
 
 // NOLINTNEXTLINE(readability-function-size): libfuse says what the parameters are

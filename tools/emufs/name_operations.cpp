@@ -64,7 +64,9 @@ void answer_made(const Call& call, const Inode& folder, const std::string& name)
 void keep_made(Recording& recording, const Inode& folder, Record record) {
   struct stat made{};
   if (!recording.is_on()) return;
-  if (::fstatat(folder.fd(), record.name.c_str(), &made, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (::fstatat(folder.fd(), record.name.c_str(), &made, AT_SYMLINK_NOFOLLOW) != 0) {
+    return recording.miss(errno);
+  }
   record.file = id_of({made.st_dev, made.st_ino});
   record.folder = folder.id();
   record.mode = made.st_mode;

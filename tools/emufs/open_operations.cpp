@@ -126,7 +126,10 @@ Outcome<Made> make_backing(const Call& call, Inode& folder, Record record, int f
   if (!file) return fails(errno);
   const int owned = give_to_caller(call, folder, file.get(), record.mode);
   struct stat is{};
-  if (::fstat(file.get(), &is) != 0) return fails(errno);
+  if (::fstat(file.get(), &is) != 0) {
+    recording.miss(errno);
+    return fails(errno);
+  }
   record.file = id_of({is.st_dev, is.st_ino});
   record.folder = folder.id();
   record.mode = is.st_mode;

@@ -10,6 +10,7 @@ namespace forebay::emufs {
 namespace {
 
 constexpr std::string_view kMagic = "forebay-emufs 1\n";
+static_assert(kAtBrokeOff == kMagic.size() - 1);
 constexpr std::uint32_t kMark = 0x44524345;  // "ECRD"
 constexpr std::size_t kHeadBytes = 96;
 constexpr std::size_t kSumBytes = 8;
@@ -105,7 +106,11 @@ bool is_change(RecordKind kind) noexcept {
 
 std::string record_file_head() { return std::string(kMagic); }
 std::size_t record_file_head_bytes() { return kMagic.size(); }
-bool is_record_file_head(std::string_view bytes) { return bytes.starts_with(kMagic); }
+
+bool is_record_file_head(std::string_view bytes) {
+  return bytes.size() >= kMagic.size() && bytes.starts_with(kMagic.substr(0, kAtBrokeOff)) &&
+         (bytes[kAtBrokeOff] == kMagic[kAtBrokeOff] || bytes[kAtBrokeOff] == kBrokeOff);
+}
 
 std::string encode(const Record& record, std::uint64_t number) {
   std::string bytes(kHeadBytes, '\0');

@@ -342,7 +342,7 @@ Result<Replayed> replay(const ReplayCommand& command) {
   auto folder = Enclosure::open(command.folder);
   if (!folder) return tl::unexpected<Error>(folder.error());
   Replayer replayer(std::move(*folder));
-  Replayed replayed;
+  Replayed replayed{.broke_off = reader->broke_off()};
   ::umask(0);
   while (replayed.records < outline->size()) {
     const auto record = reader->next();
@@ -361,7 +361,10 @@ Result<Replayed> replay(const ReplayCommand& command) {
 }
 
 nlohmann::json to_json(const Replayed& replayed) {
-  return {{"records", replayed.records}, {"applied", replayed.applied}, {"lost", replayed.lost}};
+  return {{"records", replayed.records},
+          {"applied", replayed.applied},
+          {"lost", replayed.lost},
+          {"broke_off", replayed.broke_off}};
 }
 
 }  // namespace forebay::emufs

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a recording must not miss: changes that come with others, and those that are rare."""
 
+import errno
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -164,3 +166,55 @@ def test_lost_set_id_bits_stay_lost(recording, program, tmp_path, change):
     assert left["runs"] == (0, 0, oct(0o100777))
     program("replay", changes, tmp_path / "again")
     assert owners_and_modes(tmp_path / "again") == left
+
+
+@pytest.fixture
+def small_disk(can_mount, tmp_path):
+    """A file system of 1 MiB."""
+    path = tmp_path / "small"
+    path.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "small", path], check=True, timeout=30)
+    yield path
+    subprocess.run(["umount", "--lazy", path], check=True, timeout=30)
+
+
+@pytest.fixture
+def small_recording(small_disk, emufs, machine_file):
+    """A mount, and the file on a small disk in which its changes are kept."""
+    changes = small_disk / "changes"
+    return emufs("--machine", machine_file("free"), "--record", changes), changes
+
+
+def test_a_recording_that_breaks_off_is_told(small_recording, program, forebay, tmp_path):
+    mount, changes = small_recording
+    safe = 0
+    file = os.open(mount.path / "log", os.O_WRONLY | os.O_CREAT)
+    for i in range(4):
+        assert os.pwrite(file, b"x" * 400_000, i * 400_000) == 400_000
+        try:
+            os.fsync(file)
+            safe = (i + 1) * 400_000
+        except OSError as error:
+            assert error.errno == errno.EIO
+    folder = os.open(mount.path, os.O_RDONLY)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        os.fsync(folder)
+    os.close(folder)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        os.pwritev(file, [b"x"], 0, os.RWF_DSYNC)
+    os.close(file)
+    assert safe == 800_000
+    assert (mount.backing / "log").stat().st_size == 1_600_000
+    assert mount.stat()["record"]["broken"] == errno.ENOSPC
+    assert program("record-info", changes)["broke_off"]
+    assert program("replay", changes, tmp_path / "again")["broke_off"]
+    assert (tmp_path / "again" / "log").stat().st_size == safe
+    assert "broke off" in forebay("emufs", "record-info", changes).out
+    assert "broke off" in forebay("emufs", "replay", changes, tmp_path / "once_more").out
+
+
+def test_a_whole_recording_did_not_break_off(recording, program, tmp_path):
+    mount, changes = recording()
+    (mount.path / "a").write_bytes(b"1")
+    assert not program("record-info", changes)["broke_off"]
+    assert not program("replay", changes, tmp_path / "again")["broke_off"]
