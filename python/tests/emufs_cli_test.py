@@ -54,7 +54,7 @@ def test_unmount_and_replay_hand_their_options_over(forebay, echo):
     make({"mount_point": "/mnt"})
     assert "/mnt is unmounted" in forebay("emufs", "unmount", "--lazy", "/mnt").out
     assert words() == ["unmount", "--lazy", "/mnt"]
-    make({"records": 9, "applied": 5, "lost": 2})
+    make({"records": 9, "applied": 5, "lost": 2, "broke_off": False})
     ran = forebay("emufs", "replay", "r", "f", "--cut", 0, "--unsynced", "random", "--seed", 3)
     assert ran.code == 0
     expected = ["replay", "--cut", "0", "--unsynced", "random", "--seed", "3", "r", "f"]

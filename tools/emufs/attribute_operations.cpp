@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations on what a file is besides its bytes: attributes, where a link leads, and how much room
 // the file system has.
+#include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 #include <string>
 
 #include <fcntl.h>
@@ -87,27 +89,31 @@ int set_size(const Call& call, Inode& inode, off_t size, fuse_file_info* info) {
   const int result =
       errno_of(info != nullptr ? ::ftruncate(Call::open_file(info).descriptor.get(), size)
                                : ::truncate(inode.path().c_str(), size));
-  if (result != 0) return result;
-  inode.changed_by(call.client().number());
-  return without_set_user_id(call, inode);
+  if (result == 0) inode.changed_by(call.client().number());
+  return result;
 }
 
+/// As the format has it: signed, in two's complement; what is too far from 1970 comes nearer.
 std::uint64_t nanoseconds(timespec time) {
-  constexpr std::uint64_t kInSecond = 1'000'000'000;
-  return static_cast<std::uint64_t>(time.tv_sec) * kInSecond +
-         static_cast<std::uint64_t>(time.tv_nsec);
+  constexpr std::int64_t kInSecond = 1'000'000'000;
+  constexpr std::int64_t kSecondsMax = INT64_MAX / kInSecond - 1;
+  const std::int64_t seconds = std::clamp<std::int64_t>(time.tv_sec, -kSecondsMax, kSecondsMax);
+  return static_cast<std::uint64_t>(seconds * kInSecond + time.tv_nsec);
 }
+
+constexpr int kRights = FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID;
 
 void keep(Recording& recording, const Inode& inode, int which) {
-  const auto now = recording.is_on() ? attributes_of(inode) : fails(0);
-  if (!now) return;
+  if (!recording.is_on()) return;
+  const auto now = attributes_of(inode);
+  if (!now) return recording.miss(now.error());
   Record record{.file = inode.id()};
   if ((which & FUSE_SET_ATTR_SIZE) != 0) {
     record.kind = RecordKind::kTruncate;
     record.size = static_cast<std::uint64_t>(now->st_size);
     recording.keep(record);
   }
-  if ((which & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0) {
+  if ((which & kRights) != 0) {
     record.kind = RecordKind::kAttributes;
     record.mode = now->st_mode;
     record.user = now->st_uid;
@@ -138,6 +144,20 @@ int set_all(
   return result;
 }
 
+/// As without_set_user_id(), within a step.
+int take_set_user_id(const Call& call, Recording& recording, const Inode& inode) {
+  if (call.user() == 0) return 0;
+  const auto attributes = attributes_of(inode);
+  if (!attributes) return attributes.error();
+  constexpr mode_t kGroupRuns = S_ISGID | S_IXGRP;
+  mode_t mode = attributes->st_mode & ~static_cast<mode_t>(S_ISUID);
+  if ((mode & kGroupRuns) == kGroupRuns) mode &= ~static_cast<mode_t>(S_ISGID);
+  if (mode == attributes->st_mode) return 0;
+  const int result = set_mode(inode, mode & 07777);
+  if (result == 0) keep(recording, inode, FUSE_SET_ATTR_MODE);
+  return result;
+}
+
 void set(
     fuse_req_t request, fuse_ino_t node, struct stat* wanted, int which, fuse_file_info* info) {
   Call call(request);
@@ -145,8 +165,13 @@ void set(
   {
     Recording recording(call.file_system().recorder.get());
     const int result = set_all(call, inode, *wanted, which, info);
+    // Of what fails, a part may be done.
+    keep(recording, inode, result == 0 ? which : which & kRights);
     if (result != 0) return call.fail(result);
-    keep(recording, inode, which);
+    if ((which & FUSE_SET_ATTR_SIZE) != 0) {
+      const int lost = take_set_user_id(call, recording, inode);
+      if (lost != 0) return call.fail(lost);
+    }
   }
   if ((which & FUSE_SET_ATTR_SIZE) != 0) call.forget_pages_of_others(inode);
   const double trust_s = trust_of(call.file_system(), inode.kind()).attributes_s;
@@ -176,13 +201,8 @@ void room(fuse_req_t request, fuse_ino_t) {
 }  // namespace
 
 int without_set_user_id(const Call& call, const Inode& inode) {
-  if (call.user() == 0) return 0;
-  const auto attributes = attributes_of(inode);
-  if (!attributes) return attributes.error();
-  constexpr mode_t kGroupRuns = S_ISGID | S_IXGRP;
-  mode_t mode = attributes->st_mode & ~static_cast<mode_t>(S_ISUID);
-  if ((mode & kGroupRuns) == kGroupRuns) mode &= ~static_cast<mode_t>(S_ISGID);
-  return mode == attributes->st_mode ? 0 : set_mode(inode, mode & 07777);
+  Recording recording(call.file_system().recorder.get());
+  return take_set_user_id(call, recording, inode);
 }
 
 void add_attribute_operations(fuse_lowlevel_ops& operations) {

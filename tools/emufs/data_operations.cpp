@@ -105,13 +105,10 @@ ssize_t copy_to_file(fuse_bufvec& bytes, int file, off_t offset) {
   return fuse_buf_copy(&target, &bytes, fuse_buf_copy_flags{});
 }
 
-ssize_t write_backing(const Call& call, const OpenFile& file, fuse_bufvec& bytes, off_t offset) {
-  Recording recording(call.file_system().recorder.get());
-  if (!recording.is_on()) return copy_to_file(bytes, file.descriptor.get(), offset);
-  std::string memory;
-  const ssize_t taken = into_memory(bytes, memory);
-  if (taken < 0) return taken;
-  memory.resize(static_cast<std::size_t>(taken));
+ssize_t write_recorded(Recording& recording,
+                       const OpenFile& file,
+                       std::string memory,
+                       off_t offset) {
   fuse_bufvec source = FUSE_BUFVEC_INIT(memory.size());
   source.buf[0].mem = memory.data();
   const ssize_t written = copy_to_file(source, file.descriptor.get(), offset);
@@ -122,6 +119,33 @@ ssize_t write_backing(const Call& call, const OpenFile& file, fuse_bufvec& bytes
                   .offset = static_cast<std::uint64_t>(offset),
                   .data = std::move(memory)});
   return written;
+}
+
+ssize_t write_backing(const Call& call, const OpenFile& file, fuse_bufvec& bytes, off_t offset) {
+  Recording recording(call.file_system().recorder.get());
+  if (!recording.is_on()) return copy_to_file(bytes, file.descriptor.get(), offset);
+  std::string memory;
+  const ssize_t taken = into_memory(bytes, memory);
+  if (taken < 0) return taken;
+  memory.resize(static_cast<std::size_t>(taken));
+  return write_recorded(recording, file, std::move(memory), offset);
+}
+
+/// After a write that is to be safe when it returns, by its descriptor's flags (O_DSYNC, which is
+/// part of O_SYNC) or its own (RWF_DSYNC). The errno, or 0.
+int make_safe(const Call& call, const OpenFile& file, int flags) {
+  const int descriptor = file.descriptor.get();
+  const int opened_with = ::fcntl(descriptor, F_GETFL);
+  const int all = opened_with | flags;
+  if ((all & O_DSYNC) == 0) return 0;
+  Recording recording(call.file_system().recorder.get());
+  // The backing file has synced by the flags that it was opened with.
+  const bool synced = (opened_with & O_DSYNC) != 0;
+  const bool kept = call.file_system().settings.syncing == Syncing::kKept;
+  if (kept && !synced && ::fdatasync(descriptor) != 0) return errno;
+  recording.keep({.kind = (all & O_SYNC) == O_SYNC ? RecordKind::kFsync : RecordKind::kFdatasync,
+                  .file = file.inode->id()});
+  return recording.failure();
 }
 
 void write(fuse_req_t request, fuse_ino_t, fuse_bufvec* bytes, off_t offset, fuse_file_info* info) {
@@ -144,6 +168,7 @@ void write(fuse_req_t request, fuse_ino_t, fuse_bufvec* bytes, off_t offset, fus
   const ssize_t written = write_backing(call, file, *bytes, offset);
   if (written < 0) return call.fail(static_cast<int>(-written));
   file.inode->changed_by(call.client().number());
+  if (const int result = make_safe(call, file, info->flags); result != 0) return call.fail(result);
   if (const int result = without_set_user_id(call, *file.inode); result != 0) {
     return call.fail(result);
   }
@@ -164,7 +189,7 @@ void sync(fuse_req_t request, fuse_ino_t, int data_only, fuse_file_info* info) {
   if (result != 0) return call.fail(errno);
   recording.keep({.kind = data_only != 0 ? RecordKind::kFdatasync : RecordKind::kFsync,
                   .file = file.inode->id()});
-  call.done();
+  call.result(recording.failure());
 }
 
 // NOLINTNEXTLINE(readability-function-size): libfuse says what the parameters are
@@ -186,17 +211,22 @@ void allocate(
   call.answer_result(call.on_inode(RequestKind::kStat, *file.inode), 0);
 }
 
-/// What was copied, read back where somebody records it.
-void keep_copy(Recording& recording, const OpenFile& to, ByteRange range) {
-  if (!recording.is_on()) return;
-  Descriptor readable(::open(to.inode->path().c_str(), O_RDONLY | O_CLOEXEC));
-  std::string bytes(range.size, '\0');
-  const auto got = read_all(readable.get(), bytes.data(), range);
-  bytes.resize(got.value_or(0));
-  recording.keep({.kind = RecordKind::kWrite,
-                  .file = to.inode->id(),
-                  .offset = range.offset,
-                  .data = std::move(bytes)});
+/// While somebody records, a copy goes through memory: what is recorded is what was written. It is
+/// cut short (programs go on with the rest), as a record holds so much and no more. The bytes
+/// copied, or a negative errno.
+ssize_t copy_recorded(Recording& recording,
+                      const OpenFile& from,
+                      off_t from_offset,
+                      const OpenFile& to,
+                      ByteRange range) {
+  constexpr std::size_t kCopyBytesMax = 16U << 20U;
+  static_assert(kCopyBytesMax <= kRecordDataBytesMax);
+  std::string bytes(std::min<std::size_t>(range.size, kCopyBytesMax), '\0');
+  const auto got =
+      read_all(from.descriptor.get(), bytes.data(), range_of(from_offset, bytes.size()));
+  if (!got) return -got.error();
+  bytes.resize(*got);
+  return write_recorded(recording, to, std::move(bytes), static_cast<off_t>(range.offset));
 }
 
 // NOLINTNEXTLINE(readability-function-size): libfuse says what the parameters are
@@ -223,14 +253,19 @@ void copy_range(fuse_req_t request,
   ByteRange range = range_of(to_offset, 0);
   {
     Recording recording(call.file_system().recorder.get());
-    copied =
-        ::copy_file_range(from.descriptor.get(), &from_offset, to.descriptor.get(), &to_offset,
-                          std::min<std::size_t>(size, verdict.bytes), static_cast<unsigned>(flags));
-    if (copied < 0) return call.fail(errno);
-    range.size = static_cast<std::uint64_t>(copied);
-    keep_copy(recording, to, range);
+    range.size = std::min<std::size_t>(size, verdict.bytes);
+    if (recording.is_on()) {
+      copied = copy_recorded(recording, from, from_offset, to, range);
+    } else {
+      copied = ::copy_file_range(from.descriptor.get(), &from_offset, to.descriptor.get(),
+                                 &to_offset, range.size, static_cast<unsigned>(flags));
+      if (copied < 0) copied = -errno;
+    }
   }
+  if (copied < 0) return call.fail(static_cast<int>(-copied));
+  range.size = static_cast<std::uint64_t>(copied);
   to.inode->changed_by(call.client().number());
+  if (const int result = make_safe(call, to, 0); result != 0) return call.fail(result);
   call.answer(call.on_bytes(RequestKind::kWrite, *to.inode, range),
               [request, copied] { fuse_reply_write(request, static_cast<std::size_t>(copied)); });
 }

@@ -182,7 +182,7 @@ void sync_folder(fuse_req_t request, fuse_ino_t, int, fuse_file_info* info) {
     return call.fail(errno);
   }
   recording.keep({.kind = RecordKind::kFsyncFolder, .file = folder.inode->id()});
-  call.done();
+  call.result(recording.failure());
 }
 
 }  // namespace

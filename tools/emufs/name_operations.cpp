@@ -54,8 +54,6 @@ int give_to_caller(const Call& call, const Inode& folder, const char* name) {
 
 /// What making a name leads to, whatever was made.
 void answer_made(const Call& call, const Inode& folder, const std::string& name) {
-  const int owned = give_to_caller(call, folder, name.c_str());
-  if (owned != 0) return call.fail(owned);
   const auto found = find(call, folder, name.c_str());
   if (!found) return call.fail(found.error());
   call.file_system().layouts.on_created(folder, *found->inode);
@@ -66,7 +64,9 @@ void answer_made(const Call& call, const Inode& folder, const std::string& name)
 void keep_made(Recording& recording, const Inode& folder, Record record) {
   struct stat made{};
   if (!recording.is_on()) return;
-  if (::fstatat(folder.fd(), record.name.c_str(), &made, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (::fstatat(folder.fd(), record.name.c_str(), &made, AT_SYMLINK_NOFOLLOW) != 0) {
+    return recording.miss(errno);
+  }
   record.file = id_of({made.st_dev, made.st_ino});
   record.folder = folder.id();
   record.mode = made.st_mode;
@@ -83,7 +83,10 @@ void make(fuse_req_t request, fuse_ino_t parent, const Record& record, Make make
     Recording recording(call.file_system().recorder.get());
     const int made = errno_of(make_it(folder));
     if (made != 0) return call.fail(made);
+    const int owned = give_to_caller(call, folder, record.name.c_str());
+    // It is there, whoever owns it.
     keep_made(recording, folder, record);
+    if (owned != 0) return call.fail(owned);
   }
   answer_made(call, folder, record.name);
 }

@@ -129,15 +129,20 @@ Outcome<Made> make_backing(const Call& call, Inode& folder, Record record, int f
       ::openat(folder.fd(), name, backing_flags(flags) | O_CREAT | O_EXCL, record.mode));
   if (!file) return fails(errno);
   const int owned = give_to_caller(call, folder, file.get(), record.mode);
+  struct stat is{};
+  if (::fstat(file.get(), &is) != 0) {
+    recording.miss(errno);
+    return fails(errno);
+  }
+  record.file = id_of({is.st_dev, is.st_ino});
+  record.folder = folder.id();
+  record.mode = is.st_mode;
+  record.user = is.st_uid;
+  record.group = is.st_gid;
+  recording.keep(record);
   if (owned != 0) return fails(owned);
   const auto found = call.file_system().inodes.find(folder, name);
   if (!found) return fails(found.error());
-  record.file = found->inode->id();
-  record.folder = folder.id();
-  record.mode = found->attributes.st_mode;
-  record.user = found->attributes.st_uid;
-  record.group = found->attributes.st_gid;
-  recording.keep(record);
   auto opened = std::make_unique<OpenFile>(OpenFile{std::move(file), found->inode});
   return Made{*found, std::move(opened)};
 }

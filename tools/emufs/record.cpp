@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emufs/record.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -9,6 +10,7 @@ namespace forebay::emufs {
 namespace {
 
 constexpr std::string_view kMagic = "forebay-emufs 1\n";
+static_assert(kAtBrokeOff == kMagic.size() - 1);
 constexpr std::uint32_t kMark = 0x44524345;  // "ECRD"
 constexpr std::size_t kHeadBytes = 96;
 constexpr std::size_t kSumBytes = 8;
@@ -30,7 +32,6 @@ constexpr std::size_t kAtToNameBytes = 72;
 constexpr std::size_t kAtDataBytes = 80;
 
 constexpr std::uint32_t kNameBytesMax = 4096;
-constexpr std::uint64_t kDataBytesMax = 1ULL << 30U;
 
 constexpr std::array<std::string_view, 21> kNames = {
     "",          "known",        "create",    "mkdir", "symlink",   "mknod",        "link",
@@ -69,6 +70,30 @@ std::uint64_t sum_of(std::string_view bytes) {
   return sum;
 }
 
+/// Whether a name leads to something in its folder, and nowhere else.
+bool is_plain(std::string_view name) {
+  constexpr std::string_view kSeparators("/\0", 2);
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(kSeparators) == std::string_view::npos;
+}
+
+bool names_fit(const Record& record) {
+  if (record.kind == RecordKind::kKnown && record.folder == 0) return true;
+  if (record.kind == RecordKind::kRename && !is_plain(record.to_name)) return false;
+  return record.kind > RecordKind::kRename || is_plain(record.name);
+}
+
+/// Whether the bytes that are changed lie where files can have some.
+bool range_fits(const Record& record) {
+  constexpr std::uint64_t kFileBytesMax = INT64_MAX;
+  const bool is_write = record.kind == RecordKind::kWrite;
+  if (!is_write && record.kind != RecordKind::kTruncate && record.kind != RecordKind::kFallocate) {
+    return true;
+  }
+  const std::uint64_t size = is_write ? record.data.size() : record.size;
+  return size <= kFileBytesMax && record.offset <= kFileBytesMax - size;
+}
+
 }  // namespace
 
 std::string_view name_of(RecordKind kind) noexcept {
@@ -81,7 +106,11 @@ bool is_change(RecordKind kind) noexcept {
 
 std::string record_file_head() { return std::string(kMagic); }
 std::size_t record_file_head_bytes() { return kMagic.size(); }
-bool is_record_file_head(std::string_view bytes) { return bytes.starts_with(kMagic); }
+
+bool is_record_file_head(std::string_view bytes) {
+  return bytes.size() >= kMagic.size() && bytes.starts_with(kMagic.substr(0, kAtBrokeOff)) &&
+         (bytes[kAtBrokeOff] == kMagic[kAtBrokeOff] || bytes[kAtBrokeOff] == kBrokeOff);
+}
 
 std::string encode(const Record& record, std::uint64_t number) {
   std::string bytes(kHeadBytes, '\0');
@@ -120,7 +149,8 @@ Decoded decode(std::string_view text) {
   const auto data_bytes = get<std::uint64_t>(text, kAtDataBytes);
   decoded.damage = Damage::kBroken;
   if (get<std::uint32_t>(text, kAtMark) != kMark || kind == 0 || kind >= kNames.size() ||
-      name_bytes > kNameBytesMax || to_name_bytes > kNameBytesMax || data_bytes > kDataBytesMax) {
+      name_bytes > kNameBytesMax || to_name_bytes > kNameBytesMax ||
+      data_bytes > kRecordDataBytesMax) {
     return decoded;
   }
   const std::size_t body = kHeadBytes + name_bytes + to_name_bytes + data_bytes;
@@ -129,21 +159,23 @@ Decoded decode(std::string_view text) {
     return decoded;
   }
   if (get<std::uint64_t>(text, body) != sum_of(text.substr(0, body))) return decoded;
+  Record record = {.kind = static_cast<RecordKind>(kind),
+                   .file = get<std::uint64_t>(text, kAtFile),
+                   .folder = get<std::uint64_t>(text, kAtFolder),
+                   .to_folder = get<std::uint64_t>(text, kAtToFolder),
+                   .name = std::string(text.substr(kHeadBytes, name_bytes)),
+                   .to_name = std::string(text.substr(kHeadBytes + name_bytes, to_name_bytes)),
+                   .offset = get<std::uint64_t>(text, kAtOffset),
+                   .size = get<std::uint64_t>(text, kAtSize),
+                   .mode = get<std::uint32_t>(text, kAtMode),
+                   .user = get<std::uint32_t>(text, kAtUser),
+                   .group = get<std::uint32_t>(text, kAtGroup),
+                   .data = std::string(text.substr(body - data_bytes, data_bytes))};
+  if (!names_fit(record) || !range_fits(record)) return decoded;
   decoded.damage = Damage::kNone;
   decoded.bytes = body + kSumBytes;
   decoded.number = get<std::uint64_t>(text, kAtNumber);
-  decoded.record = {.kind = static_cast<RecordKind>(kind),
-                    .file = get<std::uint64_t>(text, kAtFile),
-                    .folder = get<std::uint64_t>(text, kAtFolder),
-                    .to_folder = get<std::uint64_t>(text, kAtToFolder),
-                    .name = std::string(text.substr(kHeadBytes, name_bytes)),
-                    .to_name = std::string(text.substr(kHeadBytes + name_bytes, to_name_bytes)),
-                    .offset = get<std::uint64_t>(text, kAtOffset),
-                    .size = get<std::uint64_t>(text, kAtSize),
-                    .mode = get<std::uint32_t>(text, kAtMode),
-                    .user = get<std::uint32_t>(text, kAtUser),
-                    .group = get<std::uint32_t>(text, kAtGroup),
-                    .data = std::string(text.substr(body - data_bytes, data_bytes))};
+  decoded.record = std::move(record);
   return decoded;
 }
 

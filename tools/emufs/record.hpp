@@ -41,6 +41,9 @@ std::string_view name_of(RecordKind kind) noexcept;
 /// Whether it changes something; the others say that changes are safe.
 bool is_change(RecordKind kind) noexcept;
 
+/// What is longer is damage for those who read.
+inline constexpr std::uint64_t kRecordDataBytesMax = 1ULL << 30U;
+
 struct Record {
   RecordKind kind = RecordKind::kSyncAll;
   std::uint64_t file = 0;       ///< what is changed
@@ -60,7 +63,10 @@ struct Record {
 
 /// What a recording begins with.
 std::string record_file_head();
-/// True if the bytes begin a recording of the version that we read.
+/// The byte in its place that says that the recorder could not go on: changes are missing.
+inline constexpr char kBrokeOff = '!';
+inline constexpr std::size_t kAtBrokeOff = 15;
+/// True if the bytes begin a recording of the version that we read, whole or broken off.
 bool is_record_file_head(std::string_view bytes);
 std::size_t record_file_head_bytes();
 

@@ -78,8 +78,16 @@ Status Recorder::note_folder(const std::string& path) {
 void Recorder::append(const Record& record) {
   // A recording with a hole would tell a story that never was: after a failure it goes no further.
   if (broken_ != 0) return;
-  broken_ = write_all(file_.get(), encode(record, records_ + 1));
-  if (broken_ == 0) ++records_;
+  const int written = write_all(file_.get(), encode(record, records_ + 1));
+  if (written != 0) return break_off(written);
+  ++records_;
+}
+
+void Recorder::break_off(int error_number) {
+  if (broken_ != 0) return;
+  broken_ = error_number;
+  // In place, which takes no space. If it fails, the syncs that fail from now on tell.
+  [[maybe_unused]] const ssize_t marked = ::pwrite(file_.get(), &kBrokeOff, 1, kAtBrokeOff);
 }
 
 std::uint64_t Recorder::records() const {

@@ -5,6 +5,7 @@
 
 #include <forebay/error.hpp>
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -32,6 +33,7 @@ class Recorder {
   Recorder(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
   Status note_folder(const std::string& path);
   void append(const Record& record);
+  void break_off(int error_number);
 
   std::string path_;
   Descriptor file_;
@@ -51,6 +53,12 @@ class Recording {
   void keep(const Record& record) {
     if (recorder_ != nullptr) recorder_->append(record);
   }
+  /// A change was made of which there is no record.
+  void miss(int error_number) {
+    if (recorder_ != nullptr) recorder_->break_off(error_number);
+  }
+  /// 0, or EIO if changes are missing: nobody may be told then that theirs are safe.
+  int failure() const { return recorder_ != nullptr && recorder_->broken_ != 0 ? EIO : 0; }
 
  private:
   Recorder* recorder_;

@@ -41,6 +41,7 @@ Result<RecordingReader> RecordingReader::open(const std::string& path) {
                     .cause = "it is no recording of emufs; `forebay emufs mount --record` makes "
                              "them"});
   }
+  reader.broke_off_ = reader.bytes_[kAtBrokeOff] == kBrokeOff;
   reader.at_ = record_file_head_bytes();
   reader.offset_ = reader.at_;
   return reader;
@@ -95,6 +96,7 @@ Result<RecordingSummary> summarize(const std::string& path) {
     if ((*record)->kind == RecordKind::kWrite) summary.bytes_written += (*record)->data.size();
   }
   summary.ends_early = reader->ends_early();
+  summary.broke_off = reader->broke_off();
   return summary;
 }
 
@@ -103,7 +105,8 @@ nlohmann::json to_json(const RecordingSummary& summary) {
           {"records", summary.records},
           {"bytes_written", summary.bytes_written},
           {"kinds", summary.kinds},
-          {"ends_early", summary.ends_early}};
+          {"ends_early", summary.ends_early},
+          {"broke_off", summary.broke_off}};
 }
 
 }  // namespace forebay::emufs

@@ -42,6 +42,8 @@ class RecordingReader {
   std::uint64_t number() const noexcept { return number_; }
   /// Whether the end was in the middle of a record.
   bool ends_early() const noexcept { return ends_early_; }
+  /// Whether changes are missing that were made after its end.
+  bool broke_off() const noexcept { return broke_off_; }
 
  private:
   RecordingReader(std::string path, std::ifstream file)
@@ -56,6 +58,7 @@ class RecordingReader {
   std::uint64_t offset_ = 0;  ///< of the next record in the file
   std::uint64_t number_ = 0;
   bool ends_early_ = false;
+  bool broke_off_ = false;
 };
 
 struct RecordingSummary {
@@ -64,6 +67,7 @@ struct RecordingSummary {
   std::uint64_t bytes_written = 0;
   std::map<std::string, std::uint64_t> kinds;  ///< by their names
   bool ends_early = false;
+  bool broke_off = false;
 };
 
 Result<RecordingSummary> summarize(const std::string& path);

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
+#include "tools/emufs/enclosure.hpp"
 #include "tools/emufs/recording_files.hpp"
 
 namespace forebay::emufs {
@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr mode_t kModeBits = 07777;
+/// Of folders in each other. Paths of the kernel have fewer names.
+constexpr std::size_t kDepthMax = 4096;
 
 struct Name {
   std::uint64_t folder = 0;
@@ -32,7 +34,7 @@ struct Name {
 /// Where each file of the recording lies in the folder now.
 class Tree {
  public:
-  explicit Tree(std::string root) : root_(std::move(root)) {}
+  using Names = std::vector<std::string_view>;
 
   void set_root(std::uint64_t file) { root_file_ = file; }
   /// A new file by this number: an old one, whose number was free again, is no longer meant.
@@ -47,21 +49,22 @@ class Tree {
     }
     return std::nullopt;
   }
-  /// None if no name leads there.
-  std::optional<std::string> path_of(std::uint64_t file) const {
-    if (file == root_file_) return root_;
-    const auto it = names_.find(file);
-    if (it == names_.end() || it->second.empty()) return std::nullopt;
-    return path_of(it->second.front());
-  }
-  std::optional<std::string> path_of(const Name& name) const {
-    const auto folder = path_of(name.folder);
-    if (!folder) return std::nullopt;
-    return *folder + "/" + name.name;
+  /// The names that lead to a file from the folder downwards, valid until the tree changes. ENOENT
+  /// if none do, ELOOP if a recording says that folders lie in each other.
+  Outcome<Names> names_to(std::uint64_t file) const {
+    Names names;
+    while (file != root_file_) {
+      if (names.size() == kDepthMax) return fails(ELOOP);
+      const auto it = names_.find(file);
+      if (it == names_.end() || it->second.empty()) return fails(ENOENT);
+      names.push_back(it->second.front().name);
+      file = it->second.front().folder;
+    }
+    std::ranges::reverse(names);
+    return names;
   }
 
  private:
-  std::string root_;
   std::uint64_t root_file_ = 0;
   std::unordered_map<std::uint64_t, std::vector<Name>> names_;
 };
@@ -71,7 +74,7 @@ int errno_of(int result) { return result == 0 ? 0 : errno; }
 /// Makes changes once more. Each call gives an errno, or 0; what was unlinked is left alone.
 class Replayer {
  public:
-  explicit Replayer(std::string folder) : tree_(std::move(folder)) {}
+  explicit Replayer(Enclosure folder) : folder_(std::move(folder)) {}
 
   int apply(const Record& record);
   /// Of a write, the pages for which `survives(page)` is true.
@@ -79,51 +82,94 @@ class Replayer {
   int write_pages(const Record& record, Survives survives);
 
  private:
-  int make(const Record& record, const std::string& path);
-  int remove(const Record& record, const std::string& path);
-  int rename(const Record& record, const std::string& path);
-  int change(const Record& record, const std::string& path);
-  int write_at(const std::string& path, std::string_view bytes, std::uint64_t offset);
+  int know(const Record& record);
+  int change_name(const Record& record);
+  int make(const Record& record, int folder);
+  int link(const Record& record, int folder);
+  int remove(const Record& record, int folder);
+  int rename(const Record& record, int folder);
+  Outcome<Descriptor> named(std::uint64_t file) const;
+  /// Empty if no name leads there any more.
+  Outcome<Descriptor> still_named(std::uint64_t file) const;
 
+  Enclosure folder_;
   Tree tree_;
 };
 
-int Replayer::make(const Record& record, const std::string& path) {
-  const char* name = path.c_str();
+Outcome<Descriptor> Replayer::named(std::uint64_t file) const {
+  const auto names = tree_.names_to(file);
+  if (!names) return fails(names.error());
+  return folder_.at(*names);
+}
+
+Outcome<Descriptor> Replayer::still_named(std::uint64_t file) const {
+  const auto names = tree_.names_to(file);
+  if (!names && names.error() == ENOENT) return Descriptor();
+  if (!names) return fails(names.error());
+  return folder_.at(*names);
+}
+
+/// Owners take root to set; the bytes are there all the same.
+int set_owner_and_mode(const Descriptor& named, const Record& record) {
+  struct stat is{};
+  if (::fstat(named.get(), &is) != 0) return errno;
+  const int owned = ::fchownat(named.get(), "", record.user, record.group, AT_EMPTY_PATH);
+  if (owned != 0 && errno != EPERM) return errno;
+  if (S_ISLNK(is.st_mode)) return 0;
+  return errno_of(::chmod(path_of(named).c_str(), record.mode & kModeBits));
+}
+
+int Replayer::make(const Record& record, int folder) {
+  const char* name = record.name.c_str();
+  const mode_t bits = record.mode & kModeBits;
   int made = 0;
   switch (record.kind) {
+    case RecordKind::kCreate:
+      made = ::mknodat(folder, name, S_IFREG | bits, 0);
+      break;
     case RecordKind::kMkdir:
-      made = ::mkdir(name, record.mode & kModeBits);
+      made = ::mkdirat(folder, name, bits);
       break;
     case RecordKind::kSymlink:
-      made = ::symlink(record.data.c_str(), name);
+      made = ::symlinkat(record.data.c_str(), folder, name);
       break;
     default:
-      made = ::mknod(name, record.mode, record.size);
+      made = ::mknodat(folder, name, record.mode, record.size);
   }
   if (made != 0) return errno;
   tree_.make(record.file, {record.folder, record.name});
-  // Owners take root to set; the bytes are there all the same.
-  if (::lchown(name, record.user, record.group) != 0 && errno != EPERM) return errno;
-  if (record.kind == RecordKind::kSymlink) return 0;
-  return errno_of(::chmod(name, record.mode & kModeBits));
+  const auto named = named_in(folder, name);
+  return named ? set_owner_and_mode(*named, record) : named.error();
 }
 
-int Replayer::remove(const Record& record, const std::string& path) {
-  const int removed =
-      errno_of(record.kind == RecordKind::kRmdir ? ::rmdir(path.c_str()) : ::unlink(path.c_str()));
+int Replayer::link(const Record& record, int folder) {
+  const auto old = named(record.file);
+  if (!old) return old.error();
+  if (::linkat(AT_FDCWD, path_of(*old).c_str(), folder, record.name.c_str(), AT_SYMLINK_FOLLOW) !=
+      0) {
+    return errno;
+  }
+  tree_.link(record.file, {record.folder, record.name});
+  return 0;
+}
+
+int Replayer::remove(const Record& record, int folder) {
+  const int flags = record.kind == RecordKind::kRmdir ? AT_REMOVEDIR : 0;
+  const int removed = errno_of(::unlinkat(folder, record.name.c_str(), flags));
   if (removed == 0) tree_.unlink(record.file, {record.folder, record.name});
   return removed;
 }
 
-int Replayer::rename(const Record& record, const std::string& path) {
+int Replayer::rename(const Record& record, int folder) {
   const Name from{record.folder, record.name};
   const Name to{record.to_folder, record.to_name};
-  const auto target = tree_.path_of(to);
-  if (!target) return ENOENT;
+  const auto target = named(record.to_folder);
+  if (!target) return target.error();
   const auto replaced = tree_.at(to);
   const auto flags = static_cast<unsigned>(record.size);
-  if (::renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, target->c_str(), flags) != 0) return errno;
+  if (::renameat2(folder, from.name.c_str(), target->get(), to.name.c_str(), flags) != 0) {
+    return errno;
+  }
   // Two names of one file: rename does nothing then.
   if (replaced == record.file) return 0;
   if (replaced) tree_.unlink(*replaced, to);
@@ -134,46 +180,14 @@ int Replayer::rename(const Record& record, const std::string& path) {
 }
 
 timespec time_of(std::uint64_t nanoseconds) {
-  constexpr std::uint64_t kInSecond = 1'000'000'000;
-  return {static_cast<time_t>(nanoseconds / kInSecond), static_cast<long>(nanoseconds % kInSecond)};
+  constexpr std::int64_t kInSecond = 1'000'000'000;
+  const auto since_1970 = static_cast<std::int64_t>(nanoseconds);
+  // Before 1970, too, the part of a second counts forwards.
+  const std::int64_t part = (since_1970 % kInSecond + kInSecond) % kInSecond;
+  return {since_1970 / kInSecond - (since_1970 % kInSecond < 0 ? 1 : 0), part};
 }
 
-int allocate(const std::string& path, const Record& record) {
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file) return errno;
-  return errno_of(::fallocate(file.get(), static_cast<int>(record.mode),
-                              static_cast<off_t>(record.offset), static_cast<off_t>(record.size)));
-}
-
-int Replayer::change(const Record& record, const std::string& path) {
-  const char* name = path.c_str();
-  switch (record.kind) {
-    case RecordKind::kTruncate:
-      return errno_of(::truncate(name, static_cast<off_t>(record.size)));
-    case RecordKind::kAttributes:
-      if (::lchown(name, record.user, record.group) != 0 && errno != EPERM) return errno;
-      return S_ISLNK(record.mode) ? 0 : errno_of(::chmod(name, record.mode & kModeBits));
-    case RecordKind::kTimes: {
-      const timespec times[2] = {time_of(record.offset), time_of(record.size)};
-      return errno_of(::utimensat(AT_FDCWD, name, times, AT_SYMLINK_NOFOLLOW));
-    }
-    case RecordKind::kSetXattr:
-      return errno_of(
-          ::setxattr(name, record.name.c_str(), record.data.data(), record.data.size(), 0));
-    case RecordKind::kRemoveXattr:
-      return errno_of(::removexattr(name, record.name.c_str()));
-    case RecordKind::kFallocate:
-      return allocate(path, record);
-    case RecordKind::kWrite:
-      return write_at(path, record.data, record.offset);
-    default:
-      return 0;
-  }
-}
-
-int Replayer::write_at(const std::string& path, std::string_view bytes, std::uint64_t offset) {
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file) return errno;
+int write_at(const Descriptor& file, std::string_view bytes, std::uint64_t offset) {
   while (!bytes.empty()) {
     const auto written =
         ::pwrite(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -185,56 +199,92 @@ int Replayer::write_at(const std::string& path, std::string_view bytes, std::uin
   return 0;
 }
 
+int change_data(const Record& record, const Descriptor& named) {
+  const auto file = for_writing(named);
+  if (!file) return file.error();
+  const auto offset = static_cast<off_t>(record.offset);
+  const auto size = static_cast<off_t>(record.size);
+  switch (record.kind) {
+    case RecordKind::kTruncate:
+      return errno_of(::ftruncate(file->get(), size));
+    case RecordKind::kFallocate:
+      return errno_of(::fallocate(file->get(), static_cast<int>(record.mode), offset, size));
+    default:
+      return write_at(*file, record.data, record.offset);
+  }
+}
+
+int change(const Record& record, const Descriptor& named) {
+  const std::string path = path_of(named);
+  const char* attribute = record.name.c_str();
+  switch (record.kind) {
+    case RecordKind::kAttributes:
+      return set_owner_and_mode(named, record);
+    case RecordKind::kTimes: {
+      const timespec times[2] = {time_of(record.offset), time_of(record.size)};
+      return errno_of(::utimensat(named.get(), "", times, AT_EMPTY_PATH));
+    }
+    case RecordKind::kSetXattr:
+      return errno_of(
+          ::setxattr(path.c_str(), attribute, record.data.data(), record.data.size(), 0));
+    case RecordKind::kRemoveXattr:
+      return errno_of(::removexattr(path.c_str(), attribute));
+    default:
+      return change_data(record, named);
+  }
+}
+
 template <class Survives>
 int Replayer::write_pages(const Record& record, Survives survives) {
-  const auto path = tree_.path_of(record.file);
-  if (!path) return 0;
+  const auto found = still_named(record.file);
+  if (!found) return found.error();
+  if (!*found) return 0;
+  const auto file = for_writing(*found);
+  if (!file) return file.error();
   const std::uint64_t end = record.offset + record.data.size();
   for (std::uint64_t at = record.offset; at < end;) {
     const std::uint64_t next = std::min(end, (at / kPageBytes + 1) * kPageBytes);
     const std::string_view page =
         std::string_view(record.data).substr(at - record.offset, next - at);
-    const int written = survives(at / kPageBytes) ? write_at(*path, page, at) : 0;
+    const int written = survives(at / kPageBytes) ? write_at(*file, page, at) : 0;
     if (written != 0) return written;
     at = next;
   }
   return 0;
 }
 
-int Replayer::apply(const Record& record) {
-  if (record.kind == RecordKind::kKnown) {
-    if (record.folder == 0) {
-      tree_.set_root(record.file);
-    } else {
-      tree_.link(record.file, {record.folder, record.name});
-    }
-    return 0;
+int Replayer::know(const Record& record) {
+  if (record.folder == 0) {
+    tree_.set_root(record.file);
+  } else {
+    tree_.link(record.file, {record.folder, record.name});
   }
-  if (record.kind >= RecordKind::kFsync) return 0;
-  const bool by_name = record.kind <= RecordKind::kRename;
-  const auto path =
-      by_name ? tree_.path_of({record.folder, record.name}) : tree_.path_of(record.file);
-  if (!path) return by_name ? ENOENT : 0;
+  return 0;
+}
+
+int Replayer::change_name(const Record& record) {
+  const auto folder = named(record.folder);
+  if (!folder) return folder.error();
   switch (record.kind) {
-    case RecordKind::kCreate:
-    case RecordKind::kMkdir:
-    case RecordKind::kSymlink:
-    case RecordKind::kMknod:
-      return make(record, *path);
-    case RecordKind::kLink: {
-      const auto old = tree_.path_of(record.file);
-      if (!old || ::link(old->c_str(), path->c_str()) != 0) return old ? errno : ENOENT;
-      tree_.link(record.file, {record.folder, record.name});
-      return 0;
-    }
+    case RecordKind::kLink:
+      return link(record, folder->get());
     case RecordKind::kUnlink:
     case RecordKind::kRmdir:
-      return remove(record, *path);
+      return remove(record, folder->get());
     case RecordKind::kRename:
-      return rename(record, *path);
+      return rename(record, folder->get());
     default:
-      return change(record, *path);
+      return make(record, folder->get());
   }
+}
+
+int Replayer::apply(const Record& record) {
+  if (record.kind == RecordKind::kKnown) return know(record);
+  if (record.kind >= RecordKind::kFsync) return 0;
+  if (record.kind <= RecordKind::kRename) return change_name(record);
+  const auto file = still_named(record.file);
+  if (!file) return file.error();
+  return *file ? change(record, *file) : 0;
 }
 
 bool is_data(RecordKind kind) {
@@ -289,8 +339,10 @@ Result<Replayed> replay(const ReplayCommand& command) {
   const auto survivors = survivors_of(*outline, {command.cut, command.unsynced, command.seed});
   auto reader = RecordingReader::open(command.record);
   if (!reader) return tl::unexpected<Error>(reader.error());
-  Replayer replayer(std::filesystem::absolute(command.folder).lexically_normal());
-  Replayed replayed;
+  auto folder = Enclosure::open(command.folder);
+  if (!folder) return tl::unexpected<Error>(folder.error());
+  Replayer replayer(std::move(*folder));
+  Replayed replayed{.broke_off = reader->broke_off()};
   ::umask(0);
   while (replayed.records < outline->size()) {
     const auto record = reader->next();
@@ -309,7 +361,10 @@ Result<Replayed> replay(const ReplayCommand& command) {
 }
 
 nlohmann::json to_json(const Replayed& replayed) {
-  return {{"records", replayed.records}, {"applied", replayed.applied}, {"lost", replayed.lost}};
+  return {{"records", replayed.records},
+          {"applied", replayed.applied},
+          {"lost", replayed.lost},
+          {"broke_off", replayed.broke_off}};
 }
 
 }  // namespace forebay::emufs

@@ -39,6 +39,7 @@ struct Replayed {
   std::uint64_t records = 0;  ///< in the recording, up to the cut
   std::uint64_t applied = 0;  ///< changes that were made
   std::uint64_t lost = 0;     ///< changes that a power cut took
+  bool broke_off = false;     ///< the recording, which misses what was made after its end
 };
 
 Result<Replayed> replay(const ReplayCommand& command);

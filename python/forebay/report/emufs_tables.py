@@ -147,7 +147,7 @@ def print_record(console, document: dict) -> None:
     ]
     if document["ends_early"]:
         rows.append(("end", "in the middle of a record, as after a crash; those before are good"))
-    console.print(facts(f"Recording {document['path']}", rows))
+    console.print(facts(f"Recording {document['path']}", rows + _broke_off(document)))
 
 
 def print_replayed(console, document: dict) -> None:
@@ -156,4 +156,10 @@ def print_replayed(console, document: dict) -> None:
         ("changes that came back", units.count(document["applied"])),
         ("changes that may be lost", units.count(document["lost"])),
     ]
-    console.print(facts("Power cut", rows))
+    console.print(facts("Power cut", rows + _broke_off(document)))
+
+
+def _broke_off(document: dict) -> list[tuple[str, str]]:
+    if not document["broke_off"]:
+        return []
+    return [("the recording", "broke off, its disk was full or failed: later changes are missing")]

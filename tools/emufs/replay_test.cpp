@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replaying recordings that say anything, with sound checksums: whatever they name, nothing outside
+// of the folder is touched, and replaying ends.
+#include "tools/emufs/replay.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace forebay::emufs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrecious = "precious";
+
+/// A folder to replay in, beside a file and a folder that must stay as they are.
+class Replaying : public ::testing::Test {
+ protected:
+  Replaying() {
+    std::string pattern = fs::temp_directory_path() / "forebay-replay-XXXXXX";
+    above_ = ::mkdtemp(pattern.data());
+    fs::create_directory(above_ / "outside");
+    std::ofstream(above_ / "outside" / "file") << kPrecious;
+    ::chmod((above_ / "outside" / "file").c_str(), 0644);
+    start_anew();
+  }
+  ~Replaying() override { fs::remove_all(above_); }
+
+  void start_anew() {
+    fs::remove_all(above_ / "in");
+    fs::create_directory(above_ / "in");
+  }
+
+  Result<Replayed> replayed(const std::vector<Record>& records,
+                            Unsynced unsynced = Unsynced::kAll) const {
+    const fs::path path = above_ / "recording";
+    std::ofstream file(path, std::ios::binary);
+    file << record_file_head();
+    std::uint64_t number = 0;
+    for (const Record& record : records)
+      file << encode(record, ++number);
+    file.close();
+    return replay({.record = path, .folder = above_ / "in", .unsynced = unsynced});
+  }
+
+  /// What a replay could reach if it left its folder.
+  void expect_outside_is_as_it_was() const {
+    struct stat is{};
+    ASSERT_EQ(::lstat((above_ / "outside" / "file").c_str(), &is), 0);
+    EXPECT_EQ(is.st_mode, S_IFREG | 0644U);
+    EXPECT_EQ(is.st_nlink, 1U);
+    std::ifstream file(above_ / "outside" / "file");
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), kPrecious);
+    EXPECT_EQ(std::distance(fs::directory_iterator(above_ / "outside"), {}), 1);
+    EXPECT_EQ(std::distance(fs::directory_iterator(above_), {}), 3);
+  }
+
+  fs::path above_;
+};
+
+Record root() { return {.kind = RecordKind::kKnown, .file = 1}; }
+
+Record named(RecordKind kind, std::uint64_t file, std::string name) {
+  return {.kind = kind, .file = file, .folder = 1, .name = std::move(name), .mode = 0755};
+}
+
+TEST_F(Replaying, a_name_that_leads_elsewhere_is_damage) {
+  for (const char* name : {"..", ".", "", "../outside/new", "/tmp", "a/b"}) {
+    const auto answer = replayed({root(), named(RecordKind::kCreate, 2, name)});
+    ASSERT_FALSE(answer) << name;
+    EXPECT_EQ(answer.error().kind(), ErrorClass::kDamage) << name;
+  }
+  auto away = named(RecordKind::kRename, 2, "a");
+  away.to_folder = 1;
+  away.to_name = "../outside/a";
+  const auto answer = replayed({root(), named(RecordKind::kCreate, 2, "a"), away});
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorClass::kDamage);
+  expect_outside_is_as_it_was();
+}
+
+/// Of what a recording says is a file, and a link is.
+TEST_F(Replaying, no_change_goes_through_a_link) {
+  auto link = named(RecordKind::kSymlink, 2, "link");
+  link.data = "../outside/file";
+  const std::vector<Record> changes = {
+      {.kind = RecordKind::kWrite, .file = 2, .data = "worthless"},
+      {.kind = RecordKind::kTruncate, .file = 2},
+      {.kind = RecordKind::kFallocate, .file = 2, .size = 4096},
+      {.kind = RecordKind::kSetXattr, .file = 2, .name = "user.a", .data = "b"},
+  };
+  for (const Record& change : changes) {
+    start_anew();
+    EXPECT_FALSE(replayed({root(), link, change})) << name_of(change.kind);
+    expect_outside_is_as_it_was();
+  }
+  start_anew();
+  EXPECT_TRUE(replayed({root(), link, {.kind = RecordKind::kAttributes, .file = 2}}));
+  expect_outside_is_as_it_was();
+}
+
+TEST_F(Replaying, no_folder_is_a_link) {
+  auto link = named(RecordKind::kSymlink, 2, "link");
+  link.data = "../outside";
+  auto below = named(RecordKind::kUnlink, 3, "file");
+  below.folder = 2;
+  EXPECT_FALSE(replayed({root(), link, below}));
+  start_anew();
+  fs::create_directory_symlink(above_ / "outside", above_ / "in" / "known");
+  EXPECT_FALSE(replayed({root(), named(RecordKind::kKnown, 2, "known"), below}));
+  expect_outside_is_as_it_was();
+}
+
+TEST_F(Replaying, a_pipe_that_is_written_is_told_and_not_waited_for) {
+  auto pipe = named(RecordKind::kMknod, 2, "pipe");
+  pipe.mode = S_IFIFO | 0644U;
+  for (const auto unsynced : {Unsynced::kAll, Unsynced::kRandom}) {
+    start_anew();
+    const std::vector<Record> records = {root(),
+                                         pipe,
+                                         {.kind = RecordKind::kSyncAll},
+                                         {.kind = RecordKind::kWrite, .file = 2, .data = "x"}};
+    EXPECT_FALSE(replayed(records, unsynced));
+  }
+}
+
+TEST_F(Replaying, folders_in_a_ring_are_told) {
+  auto back = named(RecordKind::kKnown, 2, "a");
+  back.folder = 3;
+  auto forth = named(RecordKind::kKnown, 3, "b");
+  forth.folder = 2;
+  const auto answer = replayed({root(), back, forth, {.kind = RecordKind::kTruncate, .file = 2}});
+  ASSERT_FALSE(answer);
+  EXPECT_NE(answer.error().message().find("symbolic links"), std::string::npos);
+}
+
+TEST_F(Replaying, ranges_that_no_file_has_are_damage) {
+  const Record write{.kind = RecordKind::kWrite, .file = 2, .offset = UINT64_MAX - 1, .data = "ab"};
+  const Record truncate{.kind = RecordKind::kTruncate, .file = 2, .size = UINT64_MAX};
+  for (const Record& record : {write, truncate}) {
+    start_anew();
+    const auto answer = replayed({root(), named(RecordKind::kCreate, 2, "a"), record});
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().kind(), ErrorClass::kDamage);
+  }
+}
+
+/// Any record, of few files and names, so that they meet.
+Record any_record(std::mt19937_64& random) {
+  const std::vector<std::string> names = {"a", "b", "c", "link", "outside", "file"};
+  const std::vector<std::string> targets = {"..", "../outside", "../outside/file", "a", "/"};
+  const std::vector<std::uint32_t> modes = {0, 0644, 0755, S_IFREG | 0600U, S_IFIFO | 0600U};
+  const auto kind = static_cast<RecordKind>(1 + random() % 20);
+  return {.kind = kind,
+          .file = random() % 6,
+          .folder = random() % 6,
+          .to_folder = random() % 6,
+          .name = names[random() % names.size()],
+          .to_name = names[random() % names.size()],
+          .offset = random() % 10'000,
+          .size = kind == RecordKind::kRename ? random() % 3 : random() % 10'000,
+          .mode = modes[random() % modes.size()],
+          .user = ::geteuid(),
+          .group = ::getegid(),
+          .data = targets[random() % targets.size()]};
+}
+
+TEST_F(Replaying, anything_stays_in_the_folder) {
+  std::mt19937_64 random(1);
+  for (int history = 0; history < 60; ++history) {
+    std::vector<Record> records = {root()};
+    while (records.size() < 40)
+      records.push_back(any_record(random));
+    // A record that fails ends a replay; without it, the others are made.
+    for (;;) {
+      start_anew();
+      const auto answer = replayed(records, static_cast<Unsynced>(history % 3));
+      if (answer) break;
+      const std::string message = answer.error().message();
+      const auto at = message.find("record ");
+      ASSERT_NE(at, std::string::npos) << message;
+      records.erase(records.begin() + std::stol(message.substr(at + 7)) - 1);
+    }
+    EXPECT_FALSE(records.empty());
+    expect_outside_is_as_it_was();
+  }
+}
+
+}  // namespace
+}  // namespace forebay::emufs
