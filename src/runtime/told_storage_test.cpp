@@ -64,7 +64,7 @@ bandwidth_mb_per_s = 1000
 )";
 
 class ToldStorageTest : public ::testing::Test {
- protected:
+ public:
   void SetUp() override {
     if (!tell("machine", kUnequal)) GTEST_SKIP() << "no extended attributes where tests write";
   }
