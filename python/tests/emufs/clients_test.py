@@ -93,10 +93,14 @@ def timed(count, work) -> float:
 
 @pytest.fixture
 def wide(emufs, machine_file):
-    """A mount whose servers each serve 64 at once, and a file that has its length."""
+    """A mount whose servers each serve 64 at once, and a file that has its length.
+
+    A second for each leaves time to arrive where the processors are busy.
+    """
 
     def make(cached):
-        machine = machine_file("slow", page_cache=cached, concurrency=64, locks="none")
+        values = {"page_cache": cached, "concurrency": 64, "latency_us": 1_000_000}
+        machine = machine_file("slow", locks="none", **values)
         mount = emufs("--machine", machine, "--threads", 2)
         with open(mount.path / "a", "wb") as file:
             file.truncate(64 * REQUEST)

@@ -52,7 +52,7 @@ stripe_bytes = "64 KiB"
 stripe_count = 0
 [[servers]]
 count = 2
-latency_us = 20000
+latency_us = {latency_us}
 concurrency = {concurrency}
 bandwidth_mb_per_s = 0
 [locks]
@@ -132,7 +132,8 @@ def machine_file(tmp_path):
 
     def write(name: str, **values) -> Path:
         text = {"free": FREE, "slow": SLOW}[name]
-        settings = {"page_cache": "true", "locks": "stripe", "concurrency": 1} | values
+        usual = {"page_cache": "true", "locks": "stripe", "concurrency": 1, "latency_us": 20_000}
+        settings = usual | values
         path = tmp_path / f"machine{len(list(tmp_path.glob('machine*.toml')))}.toml"
         path.write_text(text.format(**settings), encoding="utf-8")
         return path
