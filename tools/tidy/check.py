@@ -30,6 +30,7 @@ def all_rules() -> dict[str, programs.Rule]:
         "bans": partial(layers.check_bans, table=table),
         "file-length": text.check_file_length,
         "line-length": text.check_line_length,
+        "test-functions": text.check_test_functions,
         "head": text.check_heads,
         "names": text.check_names,
         "machine-paths": text.check_machine_paths,

@@ -84,10 +84,9 @@ def test_clang_tidy_looks_into_our_headers(compiled):
     assert (finding.path, finding.line) == ("src/base/a.hpp", 2)
 
 
-def test_clang_tidy_judges_tests_by_length_alone(compiled):
-    assert rules_of(programs.check_clang_tidy(compiled("src/base/a_test.cpp", NESTED))) == []
-    findings = programs.check_clang_tidy(compiled("src/base/a_test.cpp", LONG))
-    assert rules_of(findings) == ["readability-function-size"]
+def test_clang_tidy_leaves_tests_alone(compiled):
+    assert programs.check_clang_tidy(compiled("src/base/a_test.cpp", NESTED)) == []
+    assert len(programs.check_clang_tidy(compiled("src/base/a.cpp", NESTED))) > 0
 
 
 def test_clang_tidy_without_a_database_is_a_finding(plant):

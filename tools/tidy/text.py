@@ -11,9 +11,15 @@ from tidy.tree import CPP_ENDINGS, SourceTree
 FILE_LINES_MAX = 500
 TEST_FILE_LINES_MAX = 800
 LINE_COLUMNS_MAX = 100
+FUNCTION_LINES_MAX = 70
 EXAMPLE_LINES_MAX = 70
 HEAD_LETTERS_MIN = 30
 SPDX = "SPDX-License-Identifier: Apache-2.0"
+
+# The line that begins a function, or a block in one, as clang-format lays it out.
+FUNCTION_HEAD = re.compile(
+    r"^(?P<indent> *)(?!.*\b(?:class|struct|namespace|enum|union)\b).*\)[^;=]*\{$"
+)
 
 BANNED_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers", "misc", "common2"}
 SOURCE_ENDINGS = (*CPP_ENDINGS, ".py", ".cmake", ".sh")
@@ -81,6 +87,27 @@ def check_line_length(tree: SourceTree) -> list[Finding]:
                 message = f"{len(line)} columns, at most {LINE_COLUMNS_MAX}"
                 findings.append(Finding(path, number, "line-length", message))
     return findings
+
+
+def check_test_functions(tree: SourceTree) -> list[Finding]:
+    """Tests that are too long to be about one thing; clang-tidy judges all other functions."""
+    findings = []
+    for path in tree.cpp_files():
+        lines = tree.texts[path].splitlines() if is_test(path) else []
+        for number, line in enumerate(lines, 1):
+            head = FUNCTION_HEAD.match(line)
+            if head and _lines_to_end(lines[number:], head["indent"]) > FUNCTION_LINES_MAX:
+                message = f"more than {FUNCTION_LINES_MAX} lines: test one thing at a time"
+                findings.append(Finding(path, number, "test-functions", message))
+    return findings
+
+
+def _lines_to_end(rest: list[str], indent: str) -> int:
+    """How many lines there are before the brace that closes what begins at `indent`."""
+    for count, line in enumerate(rest):
+        if line and len(line) - len(line.lstrip()) <= len(indent):
+            return count if line.startswith(indent + "}") else 0
+    return 0
 
 
 def check_heads(tree: SourceTree) -> list[Finding]:

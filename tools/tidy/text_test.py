@@ -19,7 +19,7 @@ def test_a_good_project_has_no_findings(plant, head):
     script = f"#!/bin/sh\n# {text.SPDX}\n# Shows that scripts may be good too.\n"
     tree = plant({"src/base/a.cpp": head + good, "scripts/a": script, "README.md": "x" * 200})
     rules = [one for name, one in vars(text).items() if name.startswith("check_")]
-    assert len(rules) == 8
+    assert len(rules) == 9
     for rule in rules:
         assert rule(tree) == []
 
@@ -35,6 +35,27 @@ def test_a_file_at_the_limit_is_allowed(plant):
     at = {"src/base/a.cpp": text.FILE_LINES_MAX, "tests/a.py": text.TEST_FILE_LINES_MAX}
     tree = plant({path: "\n" * limit for path, limit in at.items()})
     assert text.check_file_length(tree) == []
+
+
+@pytest.mark.parametrize(
+    "head, end",
+    [
+        ("TEST(A, b) {", "}"),
+        ("  void f(int a) const {", "  }"),
+        ("  const auto f = [&](int) {", "  };"),
+    ],
+)
+def test_a_long_test_is_found_where_it_begins(plant, head, end):
+    body = ["    use();"] * (text.FUNCTION_LINES_MAX + 1)
+    long, short = ("\n".join(["", head, *lines, end, ""]) for lines in (body, body[1:]))
+    files = {"src/base/a_test.cpp": long, "tests/b.cpp": short, "src/base/c.cpp": long}
+    assert places(text.check_test_functions(plant(files))) == [("src/base/a_test.cpp", 2)]
+
+
+def test_long_types_and_name_spaces_are_no_long_tests(plant):
+    body = "\n".join(["  int a;"] * (text.FUNCTION_LINES_MAX + 1))
+    types = f"namespace a {{\n{body}\n}}\nclass B : public C(D) {{\n{body}\n}};\n"
+    assert text.check_test_functions(plant({"src/base/a_test.cpp": types})) == []
 
 
 def test_a_long_line_is_found_at_its_line(plant):
