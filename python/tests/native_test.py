@@ -213,10 +213,11 @@ def test_a_second_interrupt_does_not_wait(caller):
 
 
 def test_the_native_ends_even_if_its_caller_is_killed(caller):
-    process, (native_id, _) = caller()
+    process, (native_id, child_id) = caller()
     os.kill(process.pid, signal.SIGKILL)
     process.wait(LIMIT_S)
     wait_until(lambda: not is_alive(native_id), "the end of the native")
+    os.kill(child_id, signal.SIGKILL)  # nobody is left who would end what the native had started
 
 
 SERVER = """
