@@ -153,8 +153,11 @@ Schedule::Verdict Schedule::extend(SplinterIndex splinter, ValidBytes part, Load
 }
 
 Schedule::Verdict Schedule::next_eager(Load& load) {
+  while (eager_next_ < geometry_.count() && was_loaded(eager_next_))
+    ++eager_next_;
+  if (eager_outstanding_ >= eager_limit_) return Verdict::kRest;
   const SplinterIndex splinter = first_ahead();
-  if (splinter == kNobody || eager_outstanding_ >= eager_limit_) return Verdict::kRest;
+  if (splinter == kNobody) return Verdict::kRest;
   const std::optional<std::uint32_t> slot = vacant_slot(splinter);
   if (!slot || !vacate(*slot)) return Verdict::kRest;
   start(splinter, *slot, geometry_.whole(splinter), load);
@@ -162,18 +165,17 @@ Schedule::Verdict Schedule::next_eager(Load& load) {
   return Verdict::kLoad;
 }
 
+/// What has been there once is not read ahead: who asked for it has had it.
+bool Schedule::was_loaded(SplinterIndex splinter) const {
+  const shm::Splinter::Word word = books_[splinter].load();
+  return word.residency() != Residency::kAbsent || word.generation() > 0;
+}
+
 /// What to read ahead next: the first that a server has room for, but no further than that all of
 /// them have been looked at.
-SplinterIndex Schedule::first_ahead() {
-  const SplinterIndex count = geometry_.count();
-  // What has been there once is not read ahead: who asked for it has had it.
-  const auto was_loaded = [this](SplinterIndex splinter) {
-    const shm::Splinter::Word word = books_[splinter].load();
-    return word.residency() != Residency::kAbsent || word.generation() > 0;
-  };
-  while (eager_next_ < count && was_loaded(eager_next_))
-    ++eager_next_;
-  const SplinterIndex end = std::min(count - eager_next_, lanes_.round_splinters()) + eager_next_;
+SplinterIndex Schedule::first_ahead() const {
+  const SplinterIndex left = geometry_.count() - eager_next_;
+  const SplinterIndex end = eager_next_ + std::min(left, lanes_.round_splinters());
   for (SplinterIndex splinter = eager_next_; splinter < end; ++splinter) {
     if (lanes_.has_room(lanes_.lane_of(splinter)) && !was_loaded(splinter)) return splinter;
   }

@@ -151,7 +151,8 @@ class Schedule {
   Verdict next_eager(Load& load);
   Verdict next_wanted(Load& load, Urgency least);
   std::optional<SplinterIndex> first_wanted(Urgency urgency);
-  SplinterIndex first_ahead();
+  bool was_loaded(SplinterIndex splinter) const;
+  SplinterIndex first_ahead() const;
   void enqueue(SplinterIndex splinter, Urgency urgency);
   void begin_load(const Load& load);
   void end_load(const Load& load);
