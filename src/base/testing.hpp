@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tests share, here and in the modules above: how a call failed, a request whose end the test
-// decides, a coroutine of no library, descriptors that are waited for with an end, and a count of
-// them to find lost ones. For tests only.
+// decides, a coroutine of no library, a folder for one test, descriptors that are waited for with
+// an end, and a count of them to find lost ones. For tests only.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -11,6 +11,7 @@
 #include <atomic>
 #include <coroutine>
 #include <cstddef>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -36,6 +37,26 @@ std::optional<ErrorClass> error_class(const Result<T>& result) {
 inline bool mentions(const Error& error, const std::string& text) {
   return error.message().find(text) != std::string::npos;
 }
+
+/// A folder of its own for one test.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const std::string& parent = ::testing::TempDir()) {
+    std::string pattern = parent + "/forebay-test-XXXXXX";
+    if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    if (!path_.empty()) std::filesystem::remove_all(path_);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
 
 /// The agent's side of a request: finishes it, from any thread, and counts what the owner does.
 template <class T>

@@ -2,12 +2,12 @@
 // Small files read whole, and what is refused.
 #include "base/text_file.hpp"
 
-#include <filesystem>
 #include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
+
+#include "base/testing.hpp"
 
 namespace forebay {
 namespace {
@@ -16,14 +16,12 @@ using ::testing::HasSubstr;
 
 class TextFile : public ::testing::Test {
  protected:
-  TextFile() { EXPECT_NE(::mkdtemp(folder_.data()), nullptr); }
-  ~TextFile() override { std::filesystem::remove_all(folder_); }
   std::string with(std::size_t bytes) const {
-    std::ofstream(folder_ + "/file") << std::string(bytes, 'x');
-    return folder_ + "/file";
+    std::ofstream(folder_ / "file") << std::string(bytes, 'x');
+    return folder_ / "file";
   }
 
-  std::string folder_ = ::testing::TempDir() + "forebay-text-XXXXXX";
+  TemporaryFolder folder_;
 };
 
 TEST_F(TextFile, is_read_whole_up_to_the_limit) {
@@ -40,11 +38,11 @@ TEST_F(TextFile, that_is_longer_is_refused) {
 }
 
 TEST_F(TextFile, that_cannot_be_read_is_an_error_with_its_path) {
-  const auto missing = read_text_file(folder_ + "/none", "read settings from");
+  const auto missing = read_text_file(folder_ / "none", "read settings from");
   ASSERT_FALSE(missing.has_value());
   EXPECT_EQ(missing.error().kind(), ErrorClass::kNotFound);
-  EXPECT_EQ(missing.error().path(), folder_ + "/none");
-  const auto folder = read_text_file(folder_, "read settings from");
+  EXPECT_EQ(missing.error().path(), folder_ / "none");
+  const auto folder = read_text_file(folder_.path(), "read settings from");
   ASSERT_FALSE(folder.has_value());
   EXPECT_EQ(folder.error().operation(), "read settings from");
 }

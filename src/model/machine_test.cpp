@@ -9,7 +9,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
+
+#include "base/testing.hpp"
 
 namespace forebay::model {
 namespace {
@@ -213,54 +214,36 @@ TEST(MachineText, of_random_machines_is_read_back_as_equal_machines) {
   }
 }
 
-/// A folder that is gone when the test is over.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = ::testing::TempDir() + "forebay-machines-XXXXXX";
-    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-    path_ = pattern;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  void write(const std::string& name, std::string_view text) const {
-    std::ofstream(path_ / name) << text;
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+void write_text(const std::string& path, std::string_view text) { std::ofstream(path) << text; }
 
 TEST(Loading, finds_names_in_the_first_folder_that_has_them) {
   const TemporaryFolder first;
   const TemporaryFolder second;
-  second.write("small.toml", kSmall);
-  second.write("other.toml", "nonsense");
-  const std::vector folders{first.path(), second.path()};
+  write_text(second / "small.toml", kSmall);
+  write_text(second / "other.toml", "nonsense");
+  const std::vector<std::filesystem::path> folders{first.path(), second.path()};
   EXPECT_EQ(load_machine("small", folders).value_or(Machine{}).name, "small");
-  first.write("small.toml", "format = 1\nname = \"mine\"\n" + std::string(kSmall.substr(26)));
+  write_text(first / "small.toml",
+             "format = 1\nname = \"mine\"\n" + std::string(kSmall.substr(26)));
   EXPECT_EQ(load_machine("small", folders).value_or(Machine{}).name, "mine");
   EXPECT_THAT(machine_names(folders), ElementsAre("other", "small"));
 }
 
 TEST(Loading, takes_paths_as_they_are) {
   const TemporaryFolder folder;
-  folder.write("small.toml", kSmall);
-  const std::string path = folder.path() / "small.toml";
+  write_text(folder / "small.toml", kSmall);
+  const std::string path = folder / "small.toml";
   EXPECT_EQ(load_machine(path, {}).value_or(Machine{}).name, "small");
-  const auto missing = load_machine(folder.path() / "none", {});
+  const auto missing = load_machine(folder / "none", {});
   ASSERT_FALSE(missing.has_value());
   EXPECT_EQ(missing.error().kind(), ErrorClass::kNotFound);
 }
 
 TEST(Loading, tells_which_names_there_are) {
   const TemporaryFolder folder;
-  folder.write("lustre-small.toml", kSmall);
-  folder.write("nfs.toml", kSmall);
-  const std::vector folders{folder.path()};
+  write_text(folder / "lustre-small.toml", kSmall);
+  write_text(folder / "nfs.toml", kSmall);
+  const std::vector<std::filesystem::path> folders{folder.path()};
   const auto unknown = load_machine("lustre", folders);
   ASSERT_FALSE(unknown.has_value());
   EXPECT_EQ(unknown.error().kind(), ErrorClass::kNotFound);

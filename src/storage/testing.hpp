@@ -16,28 +16,12 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing.hpp"
 #include "storage/file.hpp"
 
 namespace forebay::storage {
 
-/// A folder of its own for one test.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(const std::string& parent = ::testing::TempDir()) {
-    std::string pattern = parent + "/forebay-storage-XXXXXX";
-    if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    if (!path_.empty()) std::filesystem::remove_all(path_);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
+using forebay::TemporaryFolder;
 
 /// The byte that belongs at this offset of a test file: neighbouring blocks differ.
 inline std::byte pattern_at(std::uint64_t offset) {

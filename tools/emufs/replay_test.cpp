@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/testing.hpp"
+
 namespace forebay::emufs {
 namespace {
 
@@ -23,14 +25,11 @@ constexpr std::string_view kPrecious = "precious";
 class Replaying : public ::testing::Test {
  protected:
   Replaying() {
-    std::string pattern = fs::temp_directory_path() / "forebay-replay-XXXXXX";
-    above_ = ::mkdtemp(pattern.data());
     fs::create_directory(above_ / "outside");
     std::ofstream(above_ / "outside" / "file") << kPrecious;
     ::chmod((above_ / "outside" / "file").c_str(), 0644);
     start_anew();
   }
-  ~Replaying() override { fs::remove_all(above_); }
 
   void start_anew() {
     fs::remove_all(above_ / "in");
@@ -61,7 +60,8 @@ class Replaying : public ::testing::Test {
     EXPECT_EQ(std::distance(fs::directory_iterator(above_), {}), 3);
   }
 
-  fs::path above_;
+  const TemporaryFolder own_;
+  const fs::path above_ = own_.path();
 };
 
 Record root() { return {.kind = RecordKind::kKnown, .file = 1}; }

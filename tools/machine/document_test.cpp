@@ -6,7 +6,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
+
+#include "base/testing.hpp"
 
 namespace forebay::machine_tool {
 namespace {
@@ -27,12 +28,10 @@ TEST(List, has_every_shipped_machine_with_its_numbers) {
 }
 
 TEST(List, says_what_is_wrong_with_a_file) {
-  std::string folder = ::testing::TempDir() + "forebay-list-XXXXXX";
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  std::ofstream(folder + "/broken.toml") << "format = 1";
-  const std::vector<std::filesystem::path> folders{folder};
+  const TemporaryFolder folder;
+  std::ofstream(folder / "broken.toml") << "format = 1";
+  const std::vector<std::filesystem::path> folders{folder.path()};
   const nlohmann::json document = list_machines(folders);
-  std::filesystem::remove_all(folder);
   ASSERT_EQ(document["machines"].size(), 1U);
   EXPECT_THAT(document["machines"][0]["error"], HasSubstr("broken.toml: line 1: name is missing"));
 }
