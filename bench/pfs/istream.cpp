@@ -3,10 +3,8 @@
 #include <forebay/istream.hpp>
 #include <forebay/runtime.hpp>
 
-#include <array>
-#include <fstream>
-
 #include "bench/frame/clock.hpp"
+#include "bench/frame/records.hpp"
 #include "bench/pfs/site.hpp"
 
 namespace forebay::bench::pfs {
@@ -15,28 +13,6 @@ namespace {
 
 constexpr std::size_t kRecordBytes = 4096;
 
-/// A stream in records to its end; fails unless each is in its place.
-template <class Stream>
-Status read_records(Stream& stream, std::uint64_t file_bytes) {
-  std::array<std::uint64_t, kRecordBytes / sizeof(std::uint64_t)> record{};
-  std::uint64_t at = 0;
-  std::uint64_t difference = 0;
-  while (stream.read(reinterpret_cast<char*>(record.data()), kRecordBytes)) {
-    difference |= record[0] ^ at;
-    at += kRecordBytes;
-  }
-  if (at == file_bytes && difference == 0) return {};
-  return failure({.kind = ErrorClass::kDamage, .operation = "read records", .offset_bytes = at});
-}
-
-Result<double> time_ifstream(const Cut& cut) {
-  const Stopwatch watch;
-  std::ifstream stream(cut.path, std::ios::binary);
-  if (auto done = read_records(stream, cut.file_bytes); !done)
-    return tl::unexpected<Error>(done.error());
-  return watch.seconds();
-}
-
 Result<double> time_istream(Runtime& runtime, const Cut& cut) {
   const Stopwatch watch;
   auto file = runtime.open(cut.path.string());
@@ -44,7 +20,7 @@ Result<double> time_istream(Runtime& runtime, const Cut& cut) {
   auto session = file->read_session();
   if (!session) return tl::unexpected<Error>(session.error());
   istream stream(*session);
-  if (auto done = read_records(stream, cut.file_bytes); !done)
+  if (auto done = read_records<kRecordBytes>(stream, cut.file_bytes); !done)
     return tl::unexpected<Error>(done.error());
   return watch.seconds();
 }
@@ -61,7 +37,8 @@ Status bench_istream(Context& context) {
   const auto rounds =
       context.run(id, kRounds,
                   {{"forebay", (*site)->cold(), [&] { return time_istream(runtime, cut); }},
-                   {"std::ifstream", (*site)->cold(), [&] { return time_ifstream(cut); }}});
+                   {"std::ifstream", (*site)->cold(),
+                    [&] { return time_ifstream<kRecordBytes>(cut.path, cut.file_bytes); }}});
   if (!rounds) return tl::unexpected<Error>(rounds.error());
   context.add({.id = id,
                .unit = "1",

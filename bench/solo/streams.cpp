@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: a std::istream over a session beside std::ifstream, and a thousand awaitable streams on
 // one thread beside one task that reads everything in large direct requests.
-#include <fstream>
 #include <vector>
 
 #include <fcntl.h>
@@ -9,6 +8,7 @@
 
 #include "base/descriptor.hpp"
 #include "bench/frame/clock.hpp"
+#include "bench/frame/records.hpp"
 #include "bench/solo/solo.hpp"
 #include "runner/task.hpp"
 #include "tools/probe/page_cache.hpp"
@@ -22,29 +22,6 @@ constexpr std::uint64_t kStreams = 1000;
 constexpr std::size_t kStreamReadBytes = 4096;
 constexpr std::size_t kDirectReadBytes = 4_MiB;
 
-/// Reads a stream in records to its end; fails unless every record is in its place. One template
-/// for both, so that each is called by its own type, and as little as possible happens besides.
-template <class Stream>
-Status read_records(Stream& stream, std::uint64_t file_bytes) {
-  std::array<std::uint64_t, kRecordBytes / sizeof(std::uint64_t)> record{};
-  std::uint64_t at = 0;
-  std::uint64_t difference = 0;
-  while (stream.read(reinterpret_cast<char*>(record.data()), kRecordBytes)) {
-    difference |= record[0] ^ at;
-    at += kRecordBytes;
-  }
-  if (at == file_bytes && difference == 0) return {};
-  return failure({.kind = ErrorClass::kDamage, .operation = "read records", .offset_bytes = at});
-}
-
-Result<double> time_ifstream(const Cut& cut) {
-  const Stopwatch watch;
-  std::ifstream stream(cut.path, std::ios::binary);
-  if (auto done = read_records(stream, cut.file_bytes); !done)
-    return tl::unexpected<Error>(done.error());
-  return watch.seconds();
-}
-
 Result<double> time_istream(Runtime& runtime, const Cut& cut) {
   auto file = runtime.open(cut.path.string());
   if (!file) return tl::unexpected<Error>(file.error());
@@ -52,7 +29,7 @@ Result<double> time_istream(Runtime& runtime, const Cut& cut) {
   auto session = file->read_session();
   if (!session) return tl::unexpected<Error>(session.error());
   istream stream(*session);
-  if (auto done = read_records(stream, cut.file_bytes); !done)
+  if (auto done = read_records<kRecordBytes>(stream, cut.file_bytes); !done)
     return tl::unexpected<Error>(done.error());
   return watch.seconds();
 }
@@ -113,9 +90,10 @@ Status bench_istream(Context& context,
   const Cut cut{.path = path, .file_bytes = file_bytes, .task_count = 1};
   Runtime runtime;
   const auto warm = [&] { return probe::warm(cut.path); };
-  auto rounds = context.run("solo.istream.over_ifstream", 7,
-                            {{"forebay", warm, [&] { return time_istream(runtime, cut); }},
-                             {"ifstream", warm, [&] { return time_ifstream(cut); }}});
+  auto rounds = context.run(
+      "solo.istream.over_ifstream", 7,
+      {{"forebay", warm, [&] { return time_istream(runtime, cut); }},
+       {"ifstream", warm, [&] { return time_ifstream<kRecordBytes>(cut.path, cut.file_bytes); }}});
   if (!rounds) return tl::unexpected<Error>(rounds.error());
   context.add({.id = "solo.istream.over_ifstream",
                .unit = "1",
