@@ -265,38 +265,6 @@ TEST_P(TimekeeperOfPages, a_write_waits_for_locked_pages_until_its_patience_ends
   EXPECT_TRUE(clients.written().wait_for(1));
 }
 
-/// How long after the pages were dropped, which takes a while, the answer came.
-Time from_dropping_to_answer(Answers& answers, Ticket ticket) {
-  model::Machine machine = machine_with(1'000, 4);
-  machine.client.count = 2;
-  machine.locks.unit = model::LockUnit::kFile;
-  std::atomic<Time> dropped{};
-  auto time = Timekeeper::start({.machine = machine, .drop_pages = [&](const model::LockLost&) {
-                                   std::this_thread::sleep_for(3ms);
-                                   dropped = monotonic_now();
-                                 }});
-  if (!time) return Time::max();
-  const int count = static_cast<int>(ticket) * 2;
-  (*time)->submit(ticket, job_of(answers, monotonic_now()));
-  if (!answers.wait_for(count - 1)) return Time::max();
-  Job write = job_of(answers, monotonic_now());
-  write.request.kind = RequestKind::kWrite;
-  write.request.client = 1;
-  (*time)->submit(ticket + 1, std::move(write));
-  if (!answers.wait_for(count)) return Time::max();
-  return answers.last() - dropped.load();
-}
-
-// It once looked for the end of that without letting go of what the end had to take, for 10 ms.
-TEST(Timekeeper, a_write_goes_on_as_soon_as_pages_of_others_are_dropped) {
-  Answers answers;
-  Time best = Time::max();
-  for (Ticket turn = 1; turn <= 20; ++turn)
-    best = std::min(best, from_dropping_to_answer(answers, turn));
-  EXPECT_GE(best, 0ms);
-  EXPECT_LT(best, 3ms);
-}
-
 TEST(Allowances, lie_between_small_and_large_in_proportion) {
   Allowances allowances;
   allowances.read.small = {.before = 10us, .after = 20us};

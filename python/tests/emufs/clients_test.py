@@ -41,20 +41,6 @@ def test_with_locks_what_one_client_writes_another_sees_at_once(emufs, machine_f
     os.close(writer)
 
 
-def test_truncation_reaches_the_pages_of_others(emufs, machine_file):
-    first, second = emufs("--machine", machine_file("free"), clients=2).clients
-    (first / "a").write_bytes(b"x" * 10_000)
-    reader = os.open(second / "a", os.O_RDONLY)
-    assert os.pread(reader, 3, 5_000) == b"xxx"
-    os.truncate(first / "a", 4_000)
-    os.truncate(first / "a", 8_000)
-    deadline = time.monotonic() + 10
-    while os.pread(reader, 3, 5_000) != b"\0\0\0":
-        assert time.monotonic() < deadline
-        os.stat(second / "a")
-    os.close(reader)
-
-
 def test_two_clients_write_one_file_in_turns_without_a_hang(emufs, machine_file):
     mount = emufs("--machine", machine_file("free"), clients=2)
     (mount.clients[0] / "a").write_bytes(b"\0" * 8 * REQUEST)
