@@ -12,7 +12,8 @@ namespace forebay::emufs {
 
 const char* const kUsage =
     "usage: forebay-emufs mount [--machine NAME|FILE] [--clients N] [--threads N] [--no-delay]\n"
-    "                           [--no-sync] [--record FILE] [--foreground] BACKING MOUNT_POINT\n"
+    "                           [--no-sync] [--punctual] [--record FILE] [--foreground]\n"
+    "                           BACKING MOUNT_POINT\n"
     "       forebay-emufs unmount [--lazy] MOUNT_POINT\n"
     "       forebay-emufs record-info RECORD\n"
     "       forebay-emufs replay [--cut N] [--unsynced all|none|random] [--seed N] RECORD FOLDER\n"
@@ -103,6 +104,7 @@ Result<Command> parse_mount(std::span<char* const> words) {
   Options options;
   options.flags["--no-delay"] = [&] { command.delays = Delays::kNone; };
   options.flags["--no-sync"] = [&] { command.syncing = Syncing::kNone; };
+  options.flags["--punctual"] = [&] { command.idling = Idling::kStayAwake; };
   options.flags["--foreground"] = [&] { command.stay = Stay::kForeground; };
   options.values["--machine"] = into(command.machine);
   options.values["--record"] = into(command.record);

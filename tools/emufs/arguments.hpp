@@ -24,6 +24,7 @@ struct MountCommand {
   unsigned threads = 8;
   Delays delays = Delays::kKept;
   Syncing syncing = Syncing::kKept;
+  Idling idling = Idling::kHalt;
   Stay stay = Stay::kBackground;
   std::string record;
 };

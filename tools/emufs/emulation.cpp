@@ -101,10 +101,17 @@ Status Emulation::prepare() {
     };
   }
   const bool free = settings.delays == Delays::kNone;
+  Processors processors;
+  if (!free && settings.idling == Idling::kStayAwake) {
+    auto opened = Processors::open();
+    if (opened) processors = std::move(*opened);
+    if (!opened) remark_ = "answers may be late: " + opened.error().message();
+  }
   auto time =
       Timekeeper::start({.machine = free ? without_costs(settings.machine) : settings.machine,
                          .delays = settings.delays,
-                         .drop_pages = std::move(drop_pages)});
+                         .drop_pages = std::move(drop_pages),
+                         .processors = std::move(processors)});
   if (!time) return refuse(time.error());
   file_system_->time = std::move(*time);
   return {};

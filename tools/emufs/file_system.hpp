@@ -28,11 +28,15 @@ namespace forebay::emufs {
 enum class Syncing : std::uint8_t { kKept, kNone };
 
 /// What a mount is asked for, checked and resolved.
+/// What processors do that have nothing to do while requests wait.
+enum class Idling : std::uint8_t { kHalt, kStayAwake };
+
 struct Settings {
   model::Machine machine;  ///< its client.count is that of the mounts
   std::string backing;     ///< absolute
   Delays delays = Delays::kKept;
   Syncing syncing = Syncing::kKept;
+  Idling idling = Idling::kHalt;
   unsigned threads = 8;
   std::string told = {};  ///< the machine file that programs see: what the mount behaves like
 };

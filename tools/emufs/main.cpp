@@ -57,6 +57,7 @@ Result<Emulation::Plan> plan_of(const MountCommand& command) {
                    .backing = plan.places.backing,
                    .delays = command.delays,
                    .syncing = command.syncing,
+                   .idling = command.idling,
                    .threads = command.threads};
   if (command.record.empty()) return plan;
   auto record = check_record(command.record, plan.places);

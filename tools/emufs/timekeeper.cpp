@@ -15,10 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 using model::Time;
 
-/// A sleeping thread is woken a little late, by an amount that varies: it sets its alarm so much
-/// earlier, and waits for the rest awake.
-constexpr Time kAwakeBefore = 30us;
-
 constexpr std::uint64_t kPageBytes = 4096;
 
 std::chrono::steady_clock::time_point clock_time(Time time) {
@@ -151,15 +147,15 @@ void Timekeeper::wake_leader_if_earlier() {
 
 Time Timekeeper::look_ahead() const {
   // An end that the model has in its near future is sent so much earlier, so it must be known then.
-  return kAwakeBefore + (afters_.empty() ? Time{} : *afters_.rbegin());
+  return alarm_.lead() + (afters_.empty() ? Time{} : *afters_.rbegin());
 }
 
 Time Timekeeper::next_wake() const {
   Time wake = Time::max();
-  if (!due_.empty()) wake = std::min(wake, due_.begin()->first - kAwakeBefore);
+  if (!due_.empty()) wake = std::min(wake, due_.begin()->first - alarm_.lead());
   if (const auto event = model_.next_event()) wake = std::min(wake, *event - look_ahead());
   if (!interrupted_.empty()) wake = std::min(wake, interrupted_.begin()->first);
-  return wake;
+  return std::min(wake, setup_.processors.next_rest());
 }
 
 void Timekeeper::advance(Time now) {
@@ -228,21 +224,32 @@ bool Timekeeper::delay_until_pages_are_dropped() {
   return true;
 }
 
+/// As long as somebody waits, processors do not halt.
+void Timekeeper::rest(Time now) {
+  const bool somebody_waits = !due_.empty() || model_.next_event().has_value();
+  if (somebody_waits) {
+    setup_.processors.use(now);
+  } else {
+    setup_.processors.rest(now);
+  }
+}
+
 std::multimap<Time, Timekeeper::Due>::node_type Timekeeper::wait_for_next(
     std::unique_lock<std::mutex>& lock) {
   while (!stopping_) {
     const Time now = monotonic_now();
     advance(now);
     refuse_interrupted(now);
-    if (!due_.empty() && due_.begin()->first <= now + kAwakeBefore) {
+    if (!due_.empty() && due_.begin()->first <= now + alarm_.lead()) {
       if (!delay_until_pages_are_dropped()) return due_.extract(due_.begin());
       continue;
     }
+    rest(now);
     wakes_at_ = next_wake();
     if (wakes_at_ == Time::max()) {
       leader_wakes_.wait(lock);
-    } else {
-      leader_wakes_.wait_until(lock, clock_time(wakes_at_));
+    } else if (leader_wakes_.wait_until(lock, clock_time(wakes_at_)) == std::cv_status::timeout) {
+      alarm_.rang(monotonic_now() - wakes_at_);
     }
   }
   return {};

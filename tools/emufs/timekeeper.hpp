@@ -19,8 +19,10 @@
 #include <vector>
 
 #include "model/storage_model.hpp"
+#include "tools/emufs/alarm.hpp"
 #include "tools/emufs/answer.hpp"
 #include "tools/emufs/dropper.hpp"
+#include "tools/emufs/processors.hpp"
 
 namespace forebay::emufs {
 
@@ -55,6 +57,7 @@ class Timekeeper {
     Delays delays = Delays::kKept;
     DropPages drop_pages = {};  ///< absent: pages are not dropped
     unsigned answer_threads = 2;
+    Processors processors = {};  ///< that may be kept awake while requests wait
     /// How long the answer to a write waits for pages of others at most. A page that is locked for
     /// a request that waits behind this answer would be waited for in a ring.
     model::Time pages_patience = std::chrono::milliseconds(10);
@@ -122,6 +125,7 @@ class Timekeeper {
   void advance(model::Time now);
   void finish(const model::Finished& finished);
   void refuse_interrupted(model::Time now);
+  void rest(model::Time now);
   bool delay_until_pages_are_dropped();
   model::Time next_wake() const;
   model::Time look_ahead() const;
@@ -145,6 +149,7 @@ class Timekeeper {
   std::multimap<model::Time, Interrupted> interrupted_;
   std::unordered_map<model::FileId, std::set<std::uint64_t>> dropping_;  ///< by number
   std::uint64_t last_drop_ = 0;
+  Alarm alarm_;
   model::Time wakes_at_ = model::Time::max();
   bool has_leader_ = false;
   bool stopping_ = false;

@@ -29,6 +29,7 @@ mount_point_argument = click.argument("mount_point", type=click.Path())
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads of requests [8].")
 @click.option("--no-delay", is_flag=True, help="Answer at once.")
 @click.option("--no-sync", is_flag=True, help="Do not hand fsync to the backing folder.")
+@click.option("--punctual", is_flag=True, help="Keep processors awake while requests wait.")
 @click.option("--record", metavar="FILE", type=click.Path(), help="Keep all changes in FILE.")
 @click.option("--foreground", is_flag=True, help="Stay, and end with the mount.")
 @json_option
