@@ -56,7 +56,10 @@ LoadSpec named(LoadSpec load) {
   load.name += "-" + std::to_string(load.clients);
   if (load.nodes > 1) load.name += "-of-" + std::to_string(load.nodes) + "-nodes";
   if (load.files > 1) load.name += "-on-" + std::to_string(load.files);
-  load.requests_each = std::clamp(256U / load.clients, 8U, 64U);
+  // Where a client is some microseconds late it meets others in another order, and the median of
+  // few requests moves by 3 %: on the model as much as on a mount.
+  const bool small = !is_on_names(load.kind) && load.request_bytes < 1_MiB;
+  load.requests_each = small ? 64U : std::clamp(256U / load.clients, 8U, 64U);
   return load;
 }
 
@@ -209,7 +212,8 @@ Status bench_model_error(Context& context) {
         model::load_machine(grid.machine, model::machine_folders(process_environment()));
     if (!machine) return tl::unexpected<Error>(machine.error());
     auto mounted = Mounted::make(
-        context.folder(), {.machine = grid.machine, .clients = grid.nodes, .words = {"--no-sync"}});
+        context.folder(),
+        {.machine = grid.machine, .clients = grid.nodes, .words = {"--no-sync", "--punctual"}});
     if (!mounted) return tl::unexpected<Error>(mounted.error());
     for (const LoadSpec& load : grid.loads) {
       context.report({deviations.size(), total, "loads", grid.machine + " " + load.name});

@@ -23,7 +23,7 @@ constexpr bool is_on_names(LoadKind kind) {
 
 /// Which bytes the clients of a file ask for.
 enum class Pattern : std::uint8_t {
-  kStripes,  ///< each client a stripe further than the one before it, and than its last time
+  kStripes,  ///< each client reads on, from a stripe further than the one before it
   kBlocks,   ///< its own block each time, beside that of the client before it
 };
 

@@ -26,11 +26,12 @@ class Sequence {
   /// Of the client's request number `i`.
   std::uint64_t offset(std::uint32_t i) const {
     if (load_.pattern == Pattern::kBlocks) return own_block();
-    // Files begin on servers in turns, so that clients are spread over servers at any time.
-    const std::uint64_t stripe = i + client_ / load_.files;
-    const std::uint64_t in_stripe =
-        std::uint64_t{i} % std::max<std::uint64_t>(1, stripe_bytes_ / load_.request_bytes);
-    return stripe % (kFileBytes / stripe_bytes_) * stripe_bytes_ + in_stripe * load_.request_bytes;
+    // Files begin on servers in turns, so that clients are spread over servers at any time; each
+    // reads on from a stripe of its own.
+    const std::uint64_t in_stripe = std::max<std::uint64_t>(1, stripe_bytes_ / load_.request_bytes);
+    const std::uint64_t stripe = i / in_stripe + client_ / load_.files;
+    return stripe % (kFileBytes / stripe_bytes_) * stripe_bytes_ +
+           i % in_stripe * load_.request_bytes;
   }
 
   /// Clients come one after the other, so that those who wait stand in the same order everywhere.
