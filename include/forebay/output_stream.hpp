@@ -106,6 +106,7 @@ class OutputFile {
   Status publish() const;
 
  private:
+  friend class OutputStream;
   friend class stream::StreamCore;
   OutputFile(std::shared_ptr<stream::StreamCore> core, std::shared_ptr<stream::FileCore> file)
       : core_(std::move(core)), file_(std::move(file)) {}
