@@ -8,7 +8,9 @@
 #include <forebay/future.hpp>
 #include <forebay/istream.hpp>
 #include <forebay/log.hpp>
+#include <forebay/output_stream.hpp>
 #include <forebay/plan.hpp>
 #include <forebay/range.hpp>
 #include <forebay/runtime.hpp>
 #include <forebay/session.hpp>
+#include <forebay/stream_plan.hpp>

@@ -8,6 +8,7 @@
 #include <forebay/error.hpp>
 #include <forebay/executor.hpp>
 #include <forebay/log.hpp>
+#include <forebay/output_stream.hpp>
 #include <forebay/plan.hpp>
 #include <forebay/range.hpp>
 #include <forebay/ranks.hpp>
@@ -142,6 +143,12 @@ class Runtime {
   /// another size, all get the same Error, which names the first such rank. On others:
   /// kInvalidArgument, at once.
   Result<File> open(const std::string& path);
+
+  /// A stream that writes behind the computation of this rank. Takes the memory of its buffers,
+  /// which is not part of RuntimeOptions::budget_bytes. Fails with kInvalidArgument for a plan that
+  /// cannot work and on a rank that does not compute, and with kLimit if there is no memory. Not
+  /// collective.
+  Result<OutputStream> output_stream(const StreamPlan& plan = {});
 
   /// The session that a handle stands for, on this rank; it may have come from another one. Fails
   /// with kNotFound if this rank has not opened it yet, kClosed if it has ended here,

@@ -183,6 +183,12 @@ Result<File> Runtime::open(const std::string& path) {
   return File(core_, std::move(opened));
 }
 
+Result<OutputStream> Runtime::output_stream(const StreamPlan& plan) {
+  if (const Status may = core_->check_role("make an output stream"); !may)
+    return tl::unexpected<Error>(may.error());
+  return core_->streams().open(plan, core_->executor());
+}
+
 Result<Session> Runtime::session(const SessionHandle& handle) const {
   if (const Status may = core_->check_role("find a session"); !may)
     return tl::unexpected<Error>(may.error());

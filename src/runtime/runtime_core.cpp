@@ -57,7 +57,10 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
       division_(divide(ranks, options_.placement)),
       ranks_(division_.map([](const Division& division) { return division.ours; })),
       windows_(std::make_shared<read::WindowPool>(options_.budget_bytes)),
-      registry_(name_together()) {
+      registry_(name_together()),
+      streams_({.choice = backend_choice(options_.engine),
+                .copy_threads = options_.copy_threads,
+                .log = options_.log}) {
   // A thread that waits for data to be copied from the page cache may as well copy some.
   loop_.set_idle_work(
       [this] { return helps_when_idle_.load(std::memory_order_acquire) && buffered_->help(); });
@@ -85,6 +88,7 @@ void RuntimeCore::tell_of(const std::string& path, const ReadPlan& plan) const {
 
 void RuntimeCore::stop() {
   registry_.close_all();
+  streams_.stop();
   if (node_) node_->stop();
   // Not under the lock: the agent's thread may be opening a session for another rank, and take it.
   const auto made = [this](const auto& agent) {

@@ -23,6 +23,7 @@
 #include "runtime/division.hpp"
 #include "runtime/known_storage.hpp"
 #include "runtime/session_registry.hpp"
+#include "runtime/streams.hpp"
 #include "runtime/way.hpp"
 
 namespace forebay {
@@ -60,6 +61,7 @@ class RuntimeCore {
   std::uint32_t ranks_at_node() const noexcept { return ranks_at_node_; }
 
   const KnownStorage& storage() const noexcept { return storage_; }
+  Streams& streams() noexcept { return streams_; }
 
   /// Who wonders why a file is read as it is finds the answer in the log.
   void tell_of(const std::string& path, const ReadPlan& plan) const;
@@ -92,6 +94,7 @@ class RuntimeCore {
   const Result<std::shared_ptr<comm::Communicator>> ranks_;
   const std::shared_ptr<read::WindowPool> windows_;
   SessionRegistry registry_;
+  Streams streams_;
   std::uint32_t ranks_at_node_ = 1;
   std::uint32_t linked_nodes_ = 1;
   // Where the node's agent is: set before it starts.

@@ -24,8 +24,10 @@ struct FaultPlan {
   double try_again = 0;    ///< EAGAIN
   double io_error = 0;     ///< EIO
   double late = 0;  ///< the completion is held back for some calls of wait(), so others overtake it
-  /// Every transfer that touches one of these offsets fails with EIO.
+  /// Every transfer that touches one of these offsets fails with this error: EIO unless it says
+  /// another one.
   std::vector<std::uint64_t> bad_offsets = {};
+  int bad_error_number = 5;
 };
 
 /// Wraps a backend. Nothing is lost: every operation completes, if wait() is called often enough;

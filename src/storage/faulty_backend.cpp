@@ -25,7 +25,7 @@ bool FaultyBackend::happens(double probability) {
 std::optional<int> FaultyBackend::error_for(const Operation& operation) {
   const ByteRange touched{operation.offset_bytes, operation.memory.size()};
   const auto is_touched = [&](std::uint64_t offset) { return touched.contains({offset, 1}); };
-  if (std::ranges::any_of(plan_.bad_offsets, is_touched)) return EIO;
+  if (std::ranges::any_of(plan_.bad_offsets, is_touched)) return plan_.bad_error_number;
   if (happens(plan_.interrupted)) return EINTR;
   if (happens(plan_.try_again)) return EAGAIN;
   if (happens(plan_.io_error)) return EIO;

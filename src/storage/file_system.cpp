@@ -69,6 +69,13 @@ FileSystem file_system_of(int descriptor) noexcept {
   return magic == kMagics.end() ? FileSystem::kOther : magic->kind;
 }
 
+FileIdentity identity_of(const File& file) noexcept {
+  struct stat found{};
+  if (file.descriptor() >= 0 && ::fstat(file.descriptor(), &found) == 0)
+    return {found.st_dev, found.st_ino};
+  return {0, reinterpret_cast<std::uintptr_t>(&file)};
+}
+
 std::optional<std::size_t> direct_alignment_of(int descriptor) noexcept {
   // tmpfs has let itself be opened for direct access since Linux 6.6, and copies all the same.
   if (file_system_of(descriptor) == FileSystem::kTmpfs) return std::nullopt;

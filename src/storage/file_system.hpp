@@ -6,7 +6,9 @@
 
 #include <forebay/range.hpp>
 
+#include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "storage/file.hpp"
@@ -18,6 +20,16 @@ namespace forebay::storage {
 inline constexpr std::size_t kDirectAlignmentBytesDefault = 4096;
 
 FileSystem file_system_of(int descriptor) noexcept;
+
+/// The same for two names of one file, different for two files; all of a device share `device`.
+struct FileIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t file = 0;
+  friend auto operator<=>(const FileIdentity&, const FileIdentity&) = default;
+};
+
+/// Files without a descriptor are on a device 0, each known by its address.
+FileIdentity identity_of(const File& file) noexcept;
 
 /// The alignment that direct transfers on this file need; no value if it supports none. Where the
 /// kernel cannot say (before 6.1, and on some file systems), the default; then opening it for

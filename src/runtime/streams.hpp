@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The output streams of a Runtime, and the queues of devices that they share.
+#pragma once
+
+#include <forebay/error.hpp>
+#include <forebay/executor.hpp>
+#include <forebay/log.hpp>
+#include <forebay/output_stream.hpp>
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "storage/probe.hpp"
+#include "stream/device_queues.hpp"
+#include "stream/stream_core.hpp"
+
+namespace forebay {
+
+/// Any thread.
+class Streams {
+ public:
+  struct Options {
+    storage::BackendChoice choice = storage::BackendChoice::kAuto;  ///< for direct access
+    unsigned copy_threads = 0;  ///< that write to the page cache of one device; 0: chosen
+    LogSink* log = nullptr;     ///< null: nobody listens
+  };
+  explicit Streams(const Options& options);
+
+  /// As Runtime::output_stream().
+  Result<OutputStream> open(const StreamPlan& plan, Executor& executor);
+
+  /// Ends all: who still waits gets kClosed.
+  void stop();
+
+ private:
+  const Options options_;
+  const std::shared_ptr<stream::DeviceQueues> queues_;
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<stream::StreamCore>> open_;
+};
+
+}  // namespace forebay

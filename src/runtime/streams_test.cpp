@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams as a program has them: made by a Runtime, on real files, and outlived by it.
+#include <forebay/forebay.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "runtime/testing.hpp"
+#include "storage/testing.hpp"
+
+namespace forebay {
+namespace {
+
+using storage::fill_pattern;
+using storage::matching_pattern;
+
+void write_file(OutputStream& out, const std::string& path, std::uint64_t size_bytes) {
+  const auto file = out.create(path, size_bytes);
+  ASSERT_TRUE(file) << file.error().message();
+  const std::uint64_t piece = out.plan().buffer_bytes;
+  for (std::uint64_t at = 0; at < size_bytes; at += piece) {
+    auto buffer = out.acquire();
+    ASSERT_TRUE(buffer);
+    const std::uint64_t size = std::min(piece, size_bytes - at);
+    fill_pattern(buffer->bytes().first(size), at);
+    ASSERT_TRUE(out.submit(std::move(*buffer), *file, at, size));
+  }
+}
+
+void expect_pattern(Runtime& runtime, const std::string& path, std::uint64_t size_bytes) {
+  const auto file = runtime.open(path);
+  ASSERT_TRUE(file) << file.error().message();
+  ASSERT_EQ(file->size(), size_bytes);
+  std::vector<std::byte> bytes(size_bytes);
+  ASSERT_TRUE(file->read_session()->read(0, std::span(bytes)).wait());
+  EXPECT_EQ(matching_pattern(bytes, 0), size_bytes);
+}
+
+TEST(RuntimeStreams, what_is_written_can_be_read) {
+  const TemporaryFolder folder;
+  Runtime runtime(tested());
+  auto out = runtime.output_stream({.buffer_bytes = 1_MiB});
+  ASSERT_TRUE(out) << out.error().message();
+  write_file(*out, folder / "data", 5_MiB + 123);
+  ASSERT_TRUE(out->sync());
+  expect_pattern(runtime, folder / "data", 5_MiB + 123);
+}
+
+TEST(RuntimeStreams, two_devices_are_written_by_a_queue_each) {
+  const TemporaryFolder disk;
+  const TemporaryFolder memory("/dev/shm");
+  if (memory.path().empty()) GTEST_SKIP() << "there is no /dev/shm here";
+  Runtime runtime(tested());
+  auto out = runtime.output_stream({.buffer_bytes = 1_MiB});
+  ASSERT_TRUE(out);
+  write_file(*out, disk / "data", 3_MiB);
+  write_file(*out, memory / "data", 3_MiB);
+  ASSERT_TRUE(out->drain());
+  EXPECT_EQ(out->report().devices.size(), 2U);
+  expect_pattern(runtime, disk / "data", 3_MiB);
+  expect_pattern(runtime, memory / "data", 3_MiB);
+}
+
+TEST(RuntimeStreams, long_files_are_direct_and_short_ones_buffered) {
+  const TemporaryFolder folder;
+  if (!storage::open_file(folder / "probe",
+                          {.intent = storage::Intent::kCreate, .access = Access::kDirect})) {
+    GTEST_SKIP() << "no direct access here";
+  }
+  Runtime runtime(tested());
+  auto out = runtime.output_stream({.buffer_bytes = 1_MiB});
+  ASSERT_TRUE(out);
+  EXPECT_EQ(out->create(folder / "short", 1_MiB)->plan().access, Access::kBuffered);
+  EXPECT_EQ(out->create(folder / "long", 1_GiB)->plan().access, Access::kDirect);
+}
+
+TEST(RuntimeStreams, a_plan_that_cannot_work_is_refused) {
+  Runtime runtime(tested());
+  const auto out = runtime.output_stream({.buffer_bytes = 5});
+  EXPECT_EQ(error_class(out), ErrorClass::kInvalidArgument);
+}
+
+TEST(RuntimeStreams, after_the_end_of_the_runtime_a_stream_is_closed) {
+  const TemporaryFolder folder;
+  auto runtime = std::make_unique<Runtime>(tested());
+  auto out = runtime->output_stream({.buffer_bytes = 1_MiB});
+  ASSERT_TRUE(out);
+  write_file(*out, folder / "data", 2_MiB);
+  runtime.reset();
+  EXPECT_EQ(error_class(out->acquire()), ErrorClass::kClosed);
+  EXPECT_EQ(error_class(out->drain()), ErrorClass::kClosed);
+}
+
+}  // namespace
+}  // namespace forebay

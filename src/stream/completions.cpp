@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a queue does with what is finished: parcels go back to their streams, blocks become whole,
+// space is there, and errors reach everybody whose bytes they concern.
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "stream/device_queue.hpp"
+
+namespace forebay::stream {
+
+void DeviceQueue::complete(const storage::Completion& completion) {
+  const auto index = static_cast<std::uint32_t>(completion.tag);
+  const Flight flight = flights_[index];
+  free_flights_.push_back(index);
+  if (flight.kind != FlightKind::kData) {
+    complete_errand(flight, completion.bytes);
+    return;
+  }
+  Account& account = *flight.parcel->account;
+  if (completion.bytes) {
+    account.counts.bytes += flight.range.size;
+    ++account.counts.requests;
+  } else {
+    flight.parcel->is_written = false;
+    account.client->fail(completion.bytes.error());
+  }
+  complete_data(flight);
+}
+
+void DeviceQueue::complete_data(const Flight& flight) {
+  Parcel& parcel = *flight.parcel;
+  Account& account = *parcel.account;
+  account.bytes_in_flight -= flight.range.size;
+  if (--account.requests_in_flight == 0) account.client->note_idle(SteadyClock::shared().now());
+  budget_->give_back(flight.range.size);
+  if (!account.waiting.empty()) add_turn(account);
+  if (--parcel.requests_left == 0 && parcel.rest.empty()) finish(parcel);
+}
+
+void DeviceQueue::finish(Parcel& parcel) {
+  --parcel.account->parcels;
+  --parcel.target->parcels;
+  count_off(parcel);
+  parcel.account->client->give_back(parcel);
+}
+
+void DeviceQueue::complete_errand(const Flight& flight, const Result<std::uint64_t>& outcome) {
+  Target& target = *flight.target;
+  --target.errands;
+  switch (flight.kind) {
+    case FlightKind::kSpace:
+      complete_space(flight, outcome);
+      break;
+    case FlightKind::kBlockRead:
+      if (outcome) {
+        complete_block_read(flight, *outcome);
+        break;
+      }
+      [[fallthrough]];
+    case FlightKind::kBlockWrite:
+      if (!outcome) fail_users(target, outcome.error());
+      target.edges.erase(*flight.block);
+      break;
+    case FlightKind::kSync:
+      if (!outcome) flight.barrier->account->client->fail(outcome.error());
+      --flight.barrier->left;
+      break;
+    case FlightKind::kData:
+      FOREBAY_ASSERT(false);
+  }
+  let_go_on();
+}
+
+void DeviceQueue::complete_space(const Flight& flight, const Result<std::uint64_t>& outcome) {
+  Target& target = *flight.target;
+  target.is_reserving = false;
+  if (outcome) {
+    target.space.reserved(flight.range);
+    return;
+  }
+  const Error& error = outcome.error();
+  if (error.kind() == ErrorClass::kUnsupported) {
+    target.space.give_up();
+    return;
+  }
+  const bool is_full = error.kind() == ErrorClass::kNoSpace;
+  if (is_full && target.space.give_up_steps(flight.range, flight.parcel->range)) return;
+  fail_users(target, error);
+}
+
+void DeviceQueue::complete_block_read(const Flight& flight, std::uint64_t bytes) {
+  flight.block->complete(flight.block->memory_for_reading().first(bytes));
+  Flight write = flight;
+  write.kind = FlightKind::kBlockWrite;
+  run_errand(write);
+}
+
+void DeviceQueue::fail_users(const Target& target, const Error& error) noexcept {
+  for (Account* const user : target.users)
+    user->client->fail(error);
+}
+
+}  // namespace forebay::stream

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/device_queues.hpp"
+
+#include <string>
+
+#include "stream/write_access.hpp"
+
+namespace forebay::stream {
+
+DeviceQueues::~DeviceQueues() { stop(); }
+
+std::shared_ptr<Budget> DeviceQueues::budget_of(const storage::File& file) {
+  const std::lock_guard lock(mutex_);
+  return budget_of_device(file, storage::identity_of(file).device);
+}
+
+std::shared_ptr<Budget> DeviceQueues::budget_of_device(const storage::File& file,
+                                                       std::uint64_t device) {
+  std::shared_ptr<Budget>& budget = budgets_[device];
+  if (!budget) {
+    const InFlightDefault limit = default_in_flight(file.file_system());
+    budget = std::make_shared<Budget>(limit.bytes, limit.reason);
+  }
+  return budget;
+}
+
+Result<std::shared_ptr<DeviceQueue>> DeviceQueues::queue_of(const storage::File& file) {
+  const std::uint64_t device = storage::identity_of(file).device;
+  const Access access = file.access();
+  const std::lock_guard lock(mutex_);
+  if (stopped_) {
+    return failure({.kind = ErrorClass::kClosed,
+                    .operation = "write",
+                    .path = file.path(),
+                    .cause = "the Runtime has ended"});
+  }
+  const auto known = queues_.find({device, access});
+  if (known != queues_.end()) return known->second;
+  auto queue = DeviceQueue::start([this, access] { return options_.make_backend(access); },
+                                  budget_of_device(file, device));
+  if (queue) queues_.emplace(Key{device, access}, *queue);
+  return queue;
+}
+
+std::shared_ptr<Target> DeviceQueues::find(const storage::FileIdentity& identity) {
+  const std::lock_guard lock(mutex_);
+  const auto known = targets_.find(identity);
+  return known == targets_.end() ? nullptr : known->second.lock();
+}
+
+bool DeviceQueues::enlist(const storage::FileIdentity& identity,
+                          const std::shared_ptr<Target>& target) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(targets_, [](const auto& entry) { return entry.second.expired(); });
+  return targets_.try_emplace(identity, target).second;
+}
+
+void DeviceQueues::stop() noexcept {
+  std::map<Key, std::shared_ptr<DeviceQueue>> queues;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    queues = queues_;
+  }
+  for (const auto& [key, queue] : queues)
+    queue->stop();
+}
+
+}  // namespace forebay::stream

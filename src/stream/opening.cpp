@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/opening.hpp"
+
+#include <utility>
+
+#include "storage/file.hpp"
+#include "storage/file_system.hpp"
+#include "stream/write_access.hpp"
+
+namespace forebay::stream {
+
+namespace {
+
+using FilePointer = std::unique_ptr<storage::File>;
+
+tl::unexpected<Error> in_use(const std::string& path, std::string cause) {
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "create",
+                  .path = path,
+                  .cause = std::move(cause)});
+}
+
+/// A file that somebody of this Runtime is writing.
+Result<Opened> join(const std::string& path,
+                    const CreateOptions& options,
+                    const StreamPlan& plan,
+                    std::shared_ptr<Target> target) {
+  if (options.existing == Existing::kReplace)
+    return in_use(path, "this Runtime is writing it already; Existing::kKeep would join in");
+  const storage::File& file = target->file();
+  if (plan.access && *plan.access != file.access()) {
+    return in_use(path, "this Runtime is writing it already, and in the other way: " +
+                            std::string(name_of(file.access())));
+  }
+  const OutputFacts facts{
+      .access = file.access(),
+      .access_reason = std::string(name_of(file.access())) + ": as it is being written already"};
+  return Opened{std::move(target), plan_output(facts, plan)};
+}
+
+/// What is in the file and stays there.
+Result<std::uint64_t> kept_bytes(storage::File& file, Existing existing) {
+  const auto size = file.size();
+  if (!size || existing == Existing::kKeep || *size == 0) return size;
+  if (const Status emptied = file.truncate(0); !emptied)
+    return tl::unexpected<Error>(emptied.error());
+  return 0;
+}
+
+/// The same file for direct access, if that is what suits it or what the plan says.
+Result<FilePointer> choose_way(FilePointer buffered,
+                               const StreamPlan& plan,
+                               const WriteFacts& known,
+                               OutputFacts& facts) {
+  facts.access = plan.access.value_or(Access::kBuffered);
+  if (plan.access == Access::kBuffered) return buffered;
+  auto direct =
+      storage::reopen(*buffered, {.intent = storage::Intent::kWrite, .access = Access::kDirect});
+  if (plan.access == Access::kDirect) return direct;
+  WriteFacts found = known;
+  found.direct_works = direct.has_value();
+  storage::AccessDecision decision = choose_write_access(found);
+  facts.access = decision.access;
+  facts.access_reason = std::move(decision.reason);
+  if (decision.access == Access::kDirect) return direct;
+  return buffered;
+}
+
+}  // namespace
+
+Result<Opened> open_output(const std::string& path,
+                           const CreateOptions& options,
+                           const StreamPlan& plan,
+                           DeviceQueues& queues) {
+  auto buffered = storage::open_file(path, {.intent = storage::Intent::kCreate});
+  if (!buffered) return tl::unexpected<Error>(buffered.error());
+  const storage::FileIdentity identity = storage::identity_of(**buffered);
+  if (auto target = queues.find(identity)) return join(path, options, plan, std::move(target));
+  const auto kept = kept_bytes(**buffered, options.existing);
+  if (!kept) return tl::unexpected<Error>(kept.error());
+  const std::shared_ptr<Budget> budget = queues.budget_of(**buffered);
+  const auto file_system = (*buffered)->file_system();
+  OutputFacts facts{.in_memory = file_system == storage::FileSystem::kTmpfs,
+                    .expected_bytes = options.expected_bytes,
+                    .in_flight_bytes = budget->limit_bytes(),
+                    .in_flight_reason = budget->reason()};
+  const bool is_cached = (*buffered)->cached_fraction({0, *kept}).value_or(0) > 0;
+  auto file = choose_way(std::move(*buffered), plan,
+                         {.file_system = file_system,
+                          .expected_bytes = options.expected_bytes,
+                          .is_cached = is_cached},
+                         facts);
+  if (!file) return tl::unexpected<Error>(file.error());
+  Opened opened{.target = nullptr, .plan = plan_output(facts, plan)};
+  opened.target = std::make_shared<Target>(Target::Setup{.file = std::move(*file),
+                                                         .preallocation = opened.plan.preallocation,
+                                                         .size_bytes = *kept,
+                                                         .expected_bytes = options.expected_bytes});
+  if (!queues.enlist(identity, opened.target))
+    return in_use(path, "another thread of this program opened it at the same moment");
+  return opened;
+}
+
+}  // namespace forebay::stream

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public faces: each call goes to the core that is behind them all.
+#include <forebay/output_stream.hpp>
+
+#include <utility>
+
+#include "stream/stream_core.hpp"
+
+namespace forebay {
+
+void OutputBuffer::release() noexcept {
+  bytes_ = {};
+  if (const auto core = std::move(core_)) core->release(index_);
+}
+
+const std::string& OutputFile::path() const noexcept { return file_->path(); }
+std::uint32_t OutputFile::number() const noexcept { return file_->number(); }
+const OutputPlan& OutputFile::plan() const noexcept { return file_->plan(); }
+
+Status OutputFile::drain() const { return core_->drain_file(*file_, stream::Durability::kWritten); }
+Status OutputFile::sync() const { return core_->drain_file(*file_, stream::Durability::kSynced); }
+Status OutputFile::publish() const { return core_->publish(*file_); }
+
+OutputStream& OutputStream::operator=(OutputStream&& other) noexcept {
+  if (this != &other) {
+    end();
+    core_ = std::move(other.core_);
+  }
+  return *this;
+}
+
+OutputStream::~OutputStream() { end(); }
+
+void OutputStream::end() noexcept {
+  if (core_) core_->close();
+}
+
+Result<OutputFile> OutputStream::create(const std::string& path, const CreateOptions& options) {
+  return core_->create(path, options);
+}
+
+Result<OutputBuffer> OutputStream::acquire() { return core_->acquire(); }
+
+Result<OutputBuffer> OutputStream::acquire_at(const OutputFile& file, std::uint64_t offset_bytes) {
+  return core_->acquire_at(*file.file_, offset_bytes);
+}
+
+Result<std::optional<OutputBuffer>> OutputStream::try_acquire() { return core_->try_acquire(); }
+
+Future<OutputBuffer> OutputStream::acquire_async() { return core_->acquire_async(); }
+
+Status OutputStream::submit(OutputBuffer buffer,
+                            const OutputFile& file,
+                            std::uint64_t offset_bytes,
+                            std::uint64_t size_bytes) {
+  if (const Status own = core_->check_own(file, buffer); !own) return own;
+  return core_->submit(std::move(buffer), *file.file_, {offset_bytes, size_bytes});
+}
+
+Status OutputStream::write(const OutputFile& file,
+                           std::uint64_t offset_bytes,
+                           std::span<const std::byte> bytes) {
+  if (const Status own = core_->check_own(file); !own) return own;
+  return core_->write(*file.file_, offset_bytes, bytes);
+}
+
+Status OutputStream::drain() { return core_->drain(stream::Durability::kWritten); }
+Status OutputStream::sync() { return core_->drain(stream::Durability::kSynced); }
+
+Result<std::size_t> OutputStream::written(std::span<Written> into) { return core_->written(into); }
+
+void OutputStream::cancel() noexcept { core_->cancel(); }
+
+const StreamPlan& OutputStream::plan() const noexcept { return core_->plan(); }
+
+StreamReport OutputStream::report() const { return core_->report(); }
+
+}  // namespace forebay

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of streams: what is chosen, what is kept as given, what is refused and in which words.
+#include <forebay/range.hpp>
+#include <forebay/stream_plan.hpp>
+
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+
+namespace forebay {
+namespace {
+
+OutputFacts on_disk(Access access) {
+  return {.access = access, .access_reason = "for a reason", .in_flight_bytes = 32_MiB};
+}
+
+OutputPlan planned(const OutputFacts& facts, const StreamPlan& wanted = {}) {
+  const auto plan = plan_stream(wanted);
+  EXPECT_TRUE(plan) << (plan ? "" : plan.error().message());
+  return plan_output(facts, plan.value());
+}
+
+TEST(StreamPlan, is_two_buffers_of_16_mib_by_default) {
+  const auto plan = plan_stream();
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->buffers, 2U);
+  EXPECT_EQ(plan->buffer_bytes, 16_MiB);
+  EXPECT_FALSE(plan->access);
+}
+
+TEST(StreamPlan, keeps_what_is_given) {
+  const StreamPlan wanted{.access = Access::kDirect,
+                          .buffer_bytes = 8_MiB,
+                          .buffers = 3,
+                          .request_bytes = 512_KiB,
+                          .queue_depth = 5,
+                          .in_flight_bytes = 4_MiB,
+                          .completions = Completions::kInOrder,
+                          .preallocation = Preallocation::kExpected};
+  const auto plan = plan_stream(wanted);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->buffer_bytes, 8_MiB);
+  EXPECT_EQ(plan->buffers, 3U);
+  EXPECT_EQ(plan->completions, Completions::kInOrder);
+  const OutputPlan output = plan_output(on_disk(Access::kBuffered), *plan);
+  EXPECT_EQ(output.access, Access::kDirect);
+  EXPECT_EQ(output.request_bytes, 512_KiB);
+  EXPECT_EQ(output.queue_depth, 5U);
+  EXPECT_EQ(output.in_flight_bytes, 4_MiB);
+  EXPECT_EQ(output.preallocation, Preallocation::kExpected);
+  EXPECT_TRUE(output.reason.starts_with("direct: as given")) << output.reason;
+}
+
+TEST(StreamPlan, what_cannot_work_is_refused_with_field_and_limit) {
+  const auto refused = [](const StreamPlan& wanted, const char* field) {
+    const auto plan = plan_stream(wanted);
+    ASSERT_EQ(error_class(plan), ErrorClass::kInvalidArgument) << field;
+    EXPECT_TRUE(mentions(plan.error(), std::string(field) + " is")) << plan.error().message();
+  };
+  refused({.buffer_bytes = 4095}, "buffer_bytes");
+  refused({.buffer_bytes = 1_GiB + 1}, "buffer_bytes");
+  refused({.buffers = 65537}, "buffers");
+  refused({.request_bytes = 5000}, "request_bytes");
+  refused({.request_bytes = 2_GiB}, "request_bytes");
+  refused({.queue_depth = 1025}, "queue_depth");
+  refused({.request_bytes = 1_MiB, .in_flight_bytes = 512_KiB}, "in_flight_bytes");
+}
+
+TEST(StreamPlan, a_device_gets_several_requests_of_a_buffer_at_a_time) {
+  EXPECT_EQ(planned(on_disk(Access::kDirect)).request_bytes, 4_MiB);
+  EXPECT_EQ(planned(on_disk(Access::kDirect), {.buffer_bytes = 4_MiB}).request_bytes, 1_MiB);
+  EXPECT_EQ(planned(on_disk(Access::kDirect), {.buffer_bytes = 1_GiB}).request_bytes, 4_MiB);
+}
+
+TEST(StreamPlan, space_is_reserved_where_that_saves_work) {
+  EXPECT_EQ(planned(on_disk(Access::kDirect)).preallocation, Preallocation::kGrowing);
+  OutputFacts facts = on_disk(Access::kBuffered);
+  EXPECT_EQ(planned(facts).preallocation, Preallocation::kNone);
+  facts.expected_bytes = 1_GiB;
+  EXPECT_EQ(planned(facts).preallocation, Preallocation::kExpected);
+  facts.in_memory = true;
+  EXPECT_EQ(planned(facts).preallocation, Preallocation::kNone);
+}
+
+TEST(StreamPlan, the_reason_says_whose_word_the_limit_is) {
+  OutputFacts facts = on_disk(Access::kDirect);
+  facts.in_flight_reason = "as a file on this disk was measured";
+  EXPECT_EQ(planned(facts).reason,
+            "for a reason; at most 33554432 bytes under way, as a file on this disk was measured");
+  EXPECT_EQ(planned(facts, {.in_flight_bytes = 8_MiB}).reason,
+            "for a reason; at most 8388608 bytes under way, as given");
+  // The device's limit is for all: a stream cannot raise it.
+  EXPECT_EQ(planned(facts, {.in_flight_bytes = 64_MiB}).in_flight_bytes, 32_MiB);
+}
+
+TEST(StreamPlan, any_plan_that_is_not_refused_has_requests_that_fit) {
+  std::mt19937_64 random(7);
+  const auto below = [&](std::uint64_t limit) { return random() % limit; };
+  for (int round = 0; round < 10000; ++round) {
+    const StreamPlan wanted{.buffer_bytes = below(2) * (4_KiB + below(64_MiB)),
+                            .buffers = static_cast<std::uint32_t>(below(10)),
+                            .request_bytes = below(2) * below(4096) * 4_KiB,
+                            .queue_depth = static_cast<std::uint32_t>(below(1030)),
+                            .in_flight_bytes = below(2) * below(64_MiB)};
+    const auto plan = plan_stream(wanted);
+    if (!plan) continue;
+    OutputFacts facts = on_disk(below(2) == 0 ? Access::kDirect : Access::kBuffered);
+    facts.in_flight_bytes = below(2) * below(64_MiB);
+    const OutputPlan output = plan_output(facts, *plan);
+    ASSERT_GT(plan->buffers, 0U);
+    ASSERT_GT(output.queue_depth, 0U);
+    ASSERT_GE(output.request_bytes, 4_KiB);
+    ASSERT_EQ(output.request_bytes % 4_KiB, 0U);
+    ASSERT_GE(output.in_flight_bytes, output.request_bytes);
+  }
+}
+
+}  // namespace
+}  // namespace forebay

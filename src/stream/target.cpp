@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/target.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace forebay::stream {
+
+std::optional<ByteRange> Space::needed(ByteRange range) const noexcept {
+  if (preallocation_ == Preallocation::kNone) return std::nullopt;
+  if (end_ < expected_bytes_) return ByteRange{end_, expected_bytes_ - end_};
+  if (preallocation_ == Preallocation::kExpected || range.end() <= end_) return std::nullopt;
+  const std::uint64_t step = steps_ ? std::clamp(end_, kSpaceStepBytesMin, kSpaceStepBytesMax) : 0;
+  const std::uint64_t end = std::max(range.end(), end_ + step);
+  return ByteRange{end_, end - end_};
+}
+
+bool Space::give_up_steps(ByteRange refused, ByteRange range) noexcept {
+  if (refused.end() <= std::max(range.end(), expected_bytes_)) return false;
+  steps_ = false;
+  return true;
+}
+
+void Space::cut(std::uint64_t size_bytes) noexcept {
+  end_ = std::min(end_, size_bytes);
+  expected_bytes_ = 0;  // who goes on after the end expects something else
+}
+
+Target::Target(Setup setup)
+    : space(setup.preallocation, setup.size_bytes, setup.expected_bytes),
+      file_(std::move(setup.file)),
+      end_(setup.size_bytes),
+      stored_end_(block_up(setup.size_bytes)) {}
+
+Target::~Target() { static_cast<void>(cut()); }
+
+void Target::note_write(ByteRange range) noexcept {
+  end_ = std::max(end_, range.end());
+  is_dirty = true;
+}
+
+void Target::note_stored(std::uint64_t end_bytes) noexcept {
+  stored_end_ = std::max(stored_end_, end_bytes);
+}
+
+Status Target::cut() {
+  if (std::max(space.end_bytes(), stored_end_) <= end_) return {};
+  const auto size = file_->size();
+  if (!size) return tl::unexpected<Error>(size.error());
+  space.cut(end_);
+  if (*size <= end_) return {};
+  is_dirty = true;
+  return file_->truncate(end_);
+}
+
+}  // namespace forebay::stream

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that is written through the queue of its device: its space, its true end, the blocks of it
+// that wait for their parts. One for each file, whoever writes to it, so that parts of a block meet
+// from wherever they come.
+#pragma once
+
+#include <forebay/range.hpp>
+#include <forebay/stream_plan.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "storage/file.hpp"
+#include "stream/edge_table.hpp"
+
+namespace forebay::stream {
+
+struct Account;
+
+/// Growing steps: as much again as the file has, within these.
+inline constexpr std::uint64_t kSpaceStepBytesMin = std::uint64_t{64} << 20U;
+inline constexpr std::uint64_t kSpaceStepBytesMax = std::uint64_t{1} << 30U;
+
+/// How much space of a file is reserved, and what is to be reserved next. Pure bookkeeping.
+class Space {
+ public:
+  Space(Preallocation preallocation, std::uint64_t size_bytes, std::uint64_t expected_bytes)
+      : preallocation_(preallocation), end_(size_bytes), expected_bytes_(expected_bytes) {}
+
+  /// What must be reserved before `range` is written; no value if nothing need be.
+  std::optional<ByteRange> needed(ByteRange range) const noexcept;
+  /// As much is reserved.
+  void reserved(ByteRange range) noexcept { end_ = range.end() > end_ ? range.end() : end_; }
+  /// There was no room for a step: from now on exactly what is written. False if that is what there
+  /// was no room for.
+  bool give_up_steps(ByteRange refused, ByteRange range) noexcept;
+  /// The file system cannot reserve.
+  void give_up() noexcept { preallocation_ = Preallocation::kNone; }
+  /// The file was cut there.
+  void cut(std::uint64_t size_bytes) noexcept;
+
+  std::uint64_t end_bytes() const noexcept { return end_; }
+
+ private:
+  Preallocation preallocation_;
+  bool steps_ = true;
+  std::uint64_t end_;  ///< nothing beyond is reserved
+  std::uint64_t expected_bytes_;
+};
+
+/// All but file() belongs to the thread of the queue, until the target is with nobody else.
+class Target : public std::enable_shared_from_this<Target> {
+ public:
+  struct Setup {
+    std::unique_ptr<storage::File> file;
+    Preallocation preallocation = Preallocation::kNone;
+    std::uint64_t size_bytes = 0;  ///< that it has and keeps
+    std::uint64_t expected_bytes = 0;
+  };
+  explicit Target(Setup setup);
+  /// Gives back space that was reserved in vain.
+  ~Target();
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+
+  storage::File& file() const noexcept { return *file_; }
+
+  Space space;
+  EdgeTable edges;
+  bool is_reserving = false;
+  bool is_dirty = false;      ///< something was written since the last sync
+  std::uint32_t errands = 0;  ///< operations under way that are no parcel's
+  std::uint64_t parcels = 0;  ///< that came and were not given back
+  std::vector<Account*> users;
+
+  /// The range, which is not empty, is going to belong to the file.
+  void note_write(ByteRange range) noexcept;
+  /// Bytes up to here are going to be written, some of which may not belong to it.
+  void note_stored(std::uint64_t end_bytes) noexcept;
+  /// True if the file may have bytes from here on that are not in memory.
+  bool may_have(std::uint64_t offset_bytes) const noexcept { return offset_bytes < stored_end_; }
+  /// Gives the file its true size.
+  Status cut();
+
+ private:
+  const std::unique_ptr<storage::File> file_;
+  std::uint64_t end_;         ///< of the bytes that belong to it
+  std::uint64_t stored_end_;  ///< of the bytes that were ever written
+};
+
+}  // namespace forebay::stream

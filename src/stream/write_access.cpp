@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/write_access.hpp"
+
+#include <forebay/range.hpp>
+
+#include <string>
+
+namespace forebay::stream {
+
+namespace {
+
+using storage::FileSystem;
+
+bool is_remote(FileSystem kind) noexcept {
+  return kind == FileSystem::kNfs || kind == FileSystem::kFuse || kind == FileSystem::kLustre;
+}
+
+}  // namespace
+
+storage::AccessDecision choose_write_access(const WriteFacts& facts) {
+  const std::string kind(name_of(facts.file_system));
+  if (!facts.direct_works)
+    return {Access::kBuffered, "buffered: this file on " + kind + " has no direct access"};
+  if (is_remote(facts.file_system))
+    return {Access::kBuffered, "buffered: " + kind + " has a write-behind of its own"};
+  if (facts.expected_bytes > 0 && facts.expected_bytes < kDirectOutputBytesMin) {
+    return {Access::kBuffered,
+            "buffered: " + std::to_string(facts.expected_bytes) + " bytes are too few for direct"};
+  }
+  if (facts.is_cached)
+    return {Access::kBuffered, "buffered: some of the file is in the page cache"};
+  return {Access::kDirect, facts.expected_bytes > 0
+                               ? "direct: a long file"
+                               : "direct: a file that may become as long as it likes"};
+}
+
+// Local devices were busy from a few MiB on; a buffer of 16 MiB and the next one keep them so.
+// Across a network a round trip is to be covered as well.
+InFlightDefault default_in_flight(FileSystem kind) noexcept {
+  if (kind == FileSystem::kTmpfs || kind == FileSystem::kMemory)
+    return {16_MiB, "as for any memory"};
+  if (is_remote(kind)) return {64_MiB, "as for any network file system"};
+  return {32_MiB, "as for any local device"};
+}
+
+}  // namespace forebay::stream

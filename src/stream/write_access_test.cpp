@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every row of the table "Buffered or direct" in docs/guides/writing.md.
+#include "stream/write_access.hpp"
+
+#include <forebay/range.hpp>
+
+#include <gtest/gtest.h>
+
+namespace forebay::stream {
+namespace {
+
+using storage::FileSystem;
+
+WriteFacts a_long_file() {
+  return {.file_system = FileSystem::kExt, .direct_works = true, .expected_bytes = 1_GiB};
+}
+
+TEST(WriteAccess, long_files_and_those_of_unknown_length_are_direct) {
+  WriteFacts facts = a_long_file();
+  EXPECT_EQ(choose_write_access(facts).access, Access::kDirect);
+  facts.expected_bytes = 0;
+  EXPECT_EQ(choose_write_access(facts).access, Access::kDirect);
+  facts.expected_bytes = kDirectOutputBytesMin;
+  EXPECT_EQ(choose_write_access(facts).access, Access::kDirect);
+}
+
+TEST(WriteAccess, what_has_no_direct_access_is_buffered) {
+  WriteFacts facts = a_long_file();
+  facts.direct_works = false;
+  facts.file_system = FileSystem::kTmpfs;
+  const auto decision = choose_write_access(facts);
+  EXPECT_EQ(decision.access, Access::kBuffered);
+  EXPECT_EQ(decision.reason, "buffered: this file on tmpfs has no direct access");
+}
+
+TEST(WriteAccess, remote_file_systems_are_buffered) {
+  for (const FileSystem kind : {FileSystem::kNfs, FileSystem::kFuse, FileSystem::kLustre}) {
+    WriteFacts facts = a_long_file();
+    facts.file_system = kind;
+    EXPECT_EQ(choose_write_access(facts).access, Access::kBuffered);
+  }
+}
+
+TEST(WriteAccess, short_files_are_buffered) {
+  WriteFacts facts = a_long_file();
+  facts.expected_bytes = kDirectOutputBytesMin - 1;
+  EXPECT_EQ(choose_write_access(facts).access, Access::kBuffered);
+}
+
+TEST(WriteAccess, cached_files_are_buffered) {
+  WriteFacts facts = a_long_file();
+  facts.is_cached = true;
+  EXPECT_EQ(choose_write_access(facts).access, Access::kBuffered);
+}
+
+TEST(WriteAccess, the_limit_of_a_device_depends_on_its_kind) {
+  EXPECT_LT(default_in_flight(FileSystem::kExt).bytes, default_in_flight(FileSystem::kNfs).bytes);
+  EXPECT_LT(default_in_flight(FileSystem::kTmpfs).bytes, default_in_flight(FileSystem::kExt).bytes);
+}
+
+}  // namespace
+}  // namespace forebay::stream
