@@ -20,6 +20,8 @@ COMMANDS = [
     ["demo", "--help"],
     ["machine", "--help"],
     ["machine", "show", "--help"],
+    ["model", "--help"],
+    ["model", "gain", "--help"],
     ["emufs", "--help"],
     ["emufs", "mount", "--help"],
     ["emufs", "fault", "eio", "--help"],
@@ -46,7 +48,7 @@ def test_help_imports_nothing_slow(words, environment):
 
 
 def test_top_help_does_not_import_the_commands(environment):
-    commands = ("doctor", "machine", "tipsy", "bench", "emufs", "demo")
+    commands = ("doctor", "machine", "model", "tipsy", "bench", "emufs", "demo")
     names = [f"forebay.cli.{command}" for command in commands]
     command = [sys.executable, "-c", PROGRAM, json.dumps(["--help"]), json.dumps(names)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)

@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 
+#include "model/fewest.hpp"
 #include "model/queueing.hpp"
 
 namespace forebay::model {
@@ -67,17 +68,9 @@ class Search {
   /// near enough to the best, by halving.
   std::uint32_t fewest(std::uint32_t most) {
     const double best = time_us(most * servers_);
-    std::uint32_t low = 1;
-    std::uint32_t high = most;
-    while (low < high) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      if (time_us(middle * servers_) <= kAsGood * best) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    return low;
+    return static_cast<std::uint32_t>(model::fewest(most, [&](std::uint64_t each) {
+      return time_us(static_cast<std::uint32_t>(each) * servers_) <= kAsGood * best;
+    }));
   }
 
   const Machine& machine_;

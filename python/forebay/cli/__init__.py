@@ -19,6 +19,7 @@ from forebay.errors import EXIT_SIGNAL, EXIT_USAGE, ForebayError, Terminated
 COMMANDS = {
     "doctor": ("forebay.cli.doctor", "Look at this machine: what Forebay can use, and advice."),
     "machine": ("forebay.cli.machine", "Descriptions of parallel storage: list, show, check."),
+    "model": ("forebay.cli.model", "What the models say: the gain of writing behind."),
     "tipsy": ("forebay.cli.tipsy", "Make, check and analyse Tipsy snapshots."),
     "calibrate": ("forebay.cli.calibrate", "Measure a storage: a machine file of it."),
     "bench": ("forebay.cli.bench", "Run benchmarks: a table and a picture against the goals."),

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`forebay model`: what the models say to numbers that a user gives; nothing is measured."""
+
+from pathlib import Path
+
+import click
+
+from forebay import native
+from forebay.cli.output import json_option, plot_option, report, say
+from forebay.durations import parse_duration
+from forebay.errors import EXIT_USAGE, ForebayError
+
+PROGRAM = "forebay-model"
+UNLIMITED = "unlimited"
+COUNT = 1000
+JITTER_MAX = 3
+NUMBER = click.IntRange(min=1)  # the native program says where there is a limit
+
+
+@click.group(name="model", short_help="What the models say to your numbers.")
+def command():
+    """What the models say to numbers that you give. Nothing is measured."""
+
+
+def _duration(_context, parameter, value: str) -> float:
+    return parse_duration(value, parameter.opts[0])
+
+
+def _buffers(_context, parameter, value: str) -> str:
+    if value == UNLIMITED or (value.isascii() and value.isdigit() and int(value) >= 1):
+        return value
+    message = f"{parameter.opts[0]}: {value!r} is no number of buffers; write 2 or {UNLIMITED}"
+    raise ForebayError(message, EXIT_USAGE)
+
+
+def _jitter(_context, parameter, value: float) -> float:
+    if 0 <= value <= JITTER_MAX:
+        return value
+    what = "standard deviation / mean"
+    message = f"{parameter.opts[0]}: {value:g} is not from 0 to {JITTER_MAX}; give {what}"
+    raise ForebayError(message, EXIT_USAGE)
+
+
+def jitter_option(name: str, what: str):
+    return click.option(
+        name,
+        metavar="X",
+        type=float,
+        default=0,
+        callback=_jitter,
+        help=f"How much {what} times vary: standard deviation / mean.  [default: 0]",
+    )
+
+
+@command.command(short_help="What writing behind the computation brings.")
+@click.option(
+    "--compute",
+    metavar="TIME",
+    required=True,
+    callback=_duration,
+    help="To fill one buffer: 10ms, 1.5s.",
+)
+@click.option(
+    "--write", metavar="TIME", required=True, callback=_duration, help="To write one buffer."
+)
+@click.option(
+    "--buffers",
+    metavar=f"N|{UNLIMITED}",
+    default="2",
+    show_default=True,
+    callback=_buffers,
+    help="Buffers in memory; 1 is one after the other.",
+)
+@click.option(
+    "--devices",
+    metavar="N",
+    type=NUMBER,
+    default=1,
+    show_default=True,
+    help="Writes at a time that do not slow each other.",
+)
+@click.option(
+    "--count",
+    metavar="N",
+    type=NUMBER,
+    default=COUNT,
+    show_default=True,
+    help="Buffers that are written.",
+)
+@jitter_option("--jitter", "write")
+@jitter_option("--compute-jitter", "computing")
+@click.option(
+    "--seed",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Of the times that jitter draws.",
+)
+@json_option
+@plot_option("the gain over compute time / write time")
+def gain(json_file, plot_file, **question):
+    """How long a program takes that computes a buffer while others are written, beside one that
+    computes and writes in turn; which number of buffers and devices is enough.
+
+    docs/guides/gain.md has the formulas, and what they cannot say.
+    """
+    document = native.call(PROGRAM, gain_words(question, plot_file is not None)).document
+    report(document, json_file, lambda console: _tables().print_gain(console, document))
+    if plot_file is not None:
+        from forebay.report.gain_plot import draw_gain
+
+        draw_gain(document, Path(plot_file))
+        say(json_file, f"picture: {plot_file}")
+
+
+def gain_words(question: dict, with_curves: bool) -> list[str]:
+    """The question as the native program takes it."""
+    words = ["gain", "--compute-s", repr(question["compute"]), "--write-s", repr(question["write"])]
+    for name in ("buffers", "devices", "count", "jitter", "compute_jitter", "seed"):
+        words += [f"--{name.replace('_', '-')}", str(question[name])]
+    return [*words, *(["--curves"] if with_curves else [])]
+
+
+def _tables():
+    from forebay.report import gain_tables
+
+    return gain_tables

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/jittered_pipeline.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "model/pipeline_advice.hpp"
+
+namespace forebay::model {
+
+namespace {
+
+constexpr std::uint64_t kRunsMin = 20;
+constexpr std::uint64_t kRunsMax = 200;
+/// Of all runs together, so that an answer takes a fraction of a second.
+constexpr std::uint64_t kBuffersMax = 2'000'000;
+constexpr double kLow = 0.05;
+constexpr double kHigh = 0.95;
+
+tl::unexpected<Error> refuse(ErrorClass kind, std::string cause) {
+  return failure({.kind = kind, .operation = "play runs with jitter", .cause = std::move(cause)});
+}
+
+Status check_jitter(double jitter, const std::string& name) {
+  if (jitter >= 0 && jitter <= kJitterMax) return {};
+  return refuse(ErrorClass::kInvalidArgument,
+                "the jitter of " + name + " is " + std::to_string(jitter) +
+                    "; give 0 to 3, its standard deviation / its mean");
+}
+
+/// Numbers with mean 1. Writes and computations have a sequence each, so that the jitter of one
+/// does not change the draws of the other.
+class Factors {
+ public:
+  Factors(double jitter, std::uint64_t seed, std::uint32_t sequence) : varies_(jitter > 0) {
+    std::seed_seq words{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U),
+                        sequence};
+    random_.seed(words);
+    if (!varies_) return;
+    const double variance = std::log1p(jitter * jitter);
+    using Parameters = std::lognormal_distribution<double>::param_type;
+    distribution_.param(Parameters(-variance / 2, std::sqrt(variance)));
+  }
+
+  double next() { return varies_ ? distribution_(random_) : 1; }
+
+ private:
+  bool varies_;
+  std::mt19937_64 random_;
+  std::lognormal_distribution<double> distribution_;
+};
+
+/// `numbers` in any order, which changes.
+Spread spread_of(std::vector<double>& numbers) {
+  std::ranges::sort(numbers);
+  const auto last = static_cast<double>(numbers.size() - 1);
+  const auto at = [&](double share) {
+    return numbers[static_cast<std::size_t>(std::lround(share * last))];
+  };
+  double sum = 0;
+  for (const double one : numbers)
+    sum += one;
+  return {.mean = sum / (last + 1), .low = at(kLow), .high = at(kHigh)};
+}
+
+template <class Number>
+Spread spread_over(const std::vector<Overlap>& runs, const Number& number_of) {
+  std::vector<double> numbers;
+  numbers.reserve(runs.size());
+  for (const Overlap& run : runs)
+    numbers.push_back(number_of(run));
+  return spread_of(numbers);
+}
+
+}  // namespace
+
+OverlapSpread without_spread(const Overlap& run) {
+  const auto same = [](double number) { return Spread{number, number, number}; };
+  return {.synchronous_s = same(run.synchronous_s),
+          .total_s = same(run.total_s),
+          .computing_s = same(run.computing_s),
+          .waiting_s = same(run.waiting_s),
+          .draining_s = same(run.draining_s),
+          .gain = same(run.gain())};
+}
+
+Result<JitteredRuns> JitteredRuns::draw(std::uint64_t count, const Jitter& jitter) {
+  if (auto good = check_jitter(jitter.write, "writing"); !good) {
+    return tl::unexpected<Error>(good.error());
+  }
+  if (auto good = check_jitter(jitter.compute, "computing"); !good) {
+    return tl::unexpected<Error>(good.error());
+  }
+  if (count == 0 || count > kPlayedCountMax) {
+    return refuse(ErrorClass::kLimit, "runs of " + std::to_string(count) +
+                                          " buffers cannot be played; give 1 to " +
+                                          std::to_string(kPlayedCountMax));
+  }
+  Factors computing(jitter.compute, jitter.seed, 0);
+  Factors writing(jitter.write, jitter.seed, 1);
+  std::vector<Run> runs(std::clamp(kBuffersMax / count, kRunsMin, kRunsMax), Run(count));
+  for (Run& run : runs) {
+    for (BufferTimes& one : run)
+      one = {.compute_s = computing.next(), .write_s = writing.next()};
+  }
+  return JitteredRuns(std::move(runs));
+}
+
+Status JitteredRuns::check(const Pipeline& pipeline) const {
+  if (auto good = model::check(pipeline); !good) return good;
+  if (pipeline.count == factors_.front().size()) return {};
+  return refuse(ErrorClass::kInvalidArgument,
+                "a pipeline of " + std::to_string(pipeline.count) + " buffers has no draws of " +
+                    std::to_string(factors_.front().size()) + "; draw for its count");
+}
+
+std::vector<Overlap> JitteredRuns::play_all(const Pipeline& pipeline) const {
+  std::vector<Overlap> runs;
+  runs.reserve(factors_.size());
+  Run times(pipeline.count);
+  for (const Run& factors : factors_) {
+    std::ranges::transform(factors, times.begin(), [&](const BufferTimes& one) {
+      return BufferTimes{.compute_s = one.compute_s * pipeline.compute_s,
+                         .write_s = one.write_s * pipeline.write_s};
+    });
+    runs.push_back(model::play(times, {.buffers = pipeline.buffers, .devices = pipeline.devices}));
+  }
+  return runs;
+}
+
+double JitteredRuns::mean_total_s(const Pipeline& pipeline) const {
+  return spread_over(play_all(pipeline), [](const Overlap& run) { return run.total_s; }).mean;
+}
+
+Result<OverlapSpread> JitteredRuns::play(const Pipeline& pipeline) const {
+  if (auto good = check(pipeline); !good) return tl::unexpected<Error>(good.error());
+  const std::vector<Overlap> runs = play_all(pipeline);
+  const auto over_runs = [&runs](double Overlap::* number) {
+    return spread_over(runs, [number](const Overlap& run) { return run.*number; });
+  };
+  return OverlapSpread{.synchronous_s = over_runs(&Overlap::synchronous_s),
+                       .total_s = over_runs(&Overlap::total_s),
+                       .computing_s = over_runs(&Overlap::computing_s),
+                       .waiting_s = over_runs(&Overlap::waiting_s),
+                       .draining_s = over_runs(&Overlap::draining_s),
+                       .gain = spread_over(runs, [](const Overlap& run) { return run.gain(); })};
+}
+
+Result<PipelineAdvice> JitteredRuns::advise(const Pipeline& pipeline) const {
+  if (auto good = check(pipeline); !good) return tl::unexpected<Error>(good.error());
+  return advise_by(pipeline, [this](const Pipeline& one) { return mean_total_s(one); });
+}
+
+}  // namespace forebay::model

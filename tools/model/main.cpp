@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program forebay-model: what the models answer to a question of numbers, as one JSON document.
+// `forebay model` calls it and makes tables and pictures of it.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tools/model/arguments.hpp"
+#include "tools/model/gain_document.hpp"
+#include "tools/probe/messages.hpp"
+
+namespace forebay::model_tool {
+namespace {
+
+int run(const std::vector<std::string>& words) {
+  if (words == std::vector<std::string>{"--help"}) {
+    std::fputs(kUsage, stdout);
+    return probe::kExitDone;
+  }
+  const auto question = parse_gain(words);
+  if (!question) {
+    std::fprintf(stderr, "%s\n", probe::usage_error_line(question.error().cause()).c_str());
+    return probe::kExitUsage;
+  }
+  const auto document = describe_gain(*question);
+  if (!document) {
+    std::fprintf(stderr, "%s\n", probe::error_line(document.error()).c_str());
+    return probe::kExitFailed;
+  }
+  std::puts(document->dump(2).c_str());
+  return probe::kExitDone;
+}
+
+}  // namespace
+}  // namespace forebay::model_tool
+
+int main(int count, char** words) { return forebay::model_tool::run({words + 1, words + count}); }
