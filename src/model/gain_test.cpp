@@ -4,11 +4,12 @@
 #include "model/gain.hpp"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <limits>
 #include <random>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -255,22 +256,27 @@ struct Told {
   double gain = 0;
 };
 
+/// Whether a line is such a row: then it is told.
+bool read_row(const std::string& line, Told& told) {
+  double compute_ms = 0;
+  double write_ms = 0;
+  Pipeline& p = told.pipeline;
+  const int numbers = std::sscanf(line.c_str(),
+                                  "| %lf ms | %lf ms | %" SCNu64 " | %" SCNu64 " | %" SCNu64
+                                  " | %lf s | %lf s | %lf |",
+                                  &compute_ms, &write_ms, &p.count, &p.buffers, &p.devices,
+                                  &told.synchronous_s, &told.total_s, &told.gain);
+  p.compute_s = compute_ms / 1000;
+  p.write_s = write_ms / 1000;
+  return numbers == 8;
+}
+
 std::vector<Told> rows_of_the_page() {
-  static const std::regex row(R"(\| (\d+) ms \| (\d+) ms \| (\d+) \| (\d+) \| (\d+) )"
-                              R"(\| ([\d.]+) s \| ([\d.]+) s \| ([\d.]+) \|.*)");
   std::vector<Told> rows;
   std::ifstream page(FOREBAY_SOURCE_DIR "/docs/guides/gain.md");
+  Told told;
   for (std::string line; std::getline(page, line);) {
-    std::smatch cell;
-    if (!std::regex_match(line, cell, row)) continue;
-    rows.push_back({.pipeline = {.compute_s = std::stod(cell[1]) / 1000,
-                                 .write_s = std::stod(cell[2]) / 1000,
-                                 .count = std::stoul(cell[3]),
-                                 .buffers = std::stoul(cell[4]),
-                                 .devices = std::stoul(cell[5])},
-                    .synchronous_s = std::stod(cell[6]),
-                    .total_s = std::stod(cell[7]),
-                    .gain = std::stod(cell[8])});
+    if (read_row(line, told)) rows.push_back(told);
   }
   return rows;
 }
