@@ -6,7 +6,12 @@
 namespace forebay::bench {
 
 FOREBAY_BENCHMARK(engine, "the storage engine beside fio, and write-behind beside its model") {
-  return engine::bench_over_fio(context);
+  for (Status (*const part)(Context&) :
+       {engine::bench_over_fio, engine::bench_gain_fixed, engine::bench_gain_buffered,
+        engine::bench_gain_curve, engine::bench_streams}) {
+    if (auto done = part(context); !done) return done;
+  }
+  return {};
 }
 
 }  // namespace forebay::bench
