@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/emufs/mounted.hpp"
 
-#include <array>
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/frame/child.hpp"
 #include "bench/frame/cores.hpp"
-
-extern char** environ;  // NOLINT(readability-redundant-declaration): not in all headers
 
 namespace forebay::bench::emufs {
 
@@ -24,31 +19,10 @@ namespace {
 /// The program lies beside this one.
 fs::path program() { return fs::read_symlink("/proc/self/exe").parent_path() / "forebay-emufs"; }
 
-/// Runs it to its end; what it prints is ours to keep quiet about, but for its error.
 Status run(const std::vector<std::string>& words) {
   std::vector<std::string> all = {program().string()};
   all.insert(all.end(), words.begin(), words.end());
-  std::vector<char*> arguments;
-  for (std::string& word : all)
-    arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const int refused =
-      ::posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  const ErrorDetails where{.operation = "run forebay-emufs " + words.front(), .path = words.back()};
-  if (refused != 0) return tl::unexpected<Error>(system_error(where, refused));
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  return failure({.kind = ErrorClass::kIo,
-                  .operation = where.operation,
-                  .path = where.path,
-                  .cause = "it failed; its message is above"});
+  return run_child(all);
 }
 
 }  // namespace

@@ -207,6 +207,18 @@ def test_the_picture_is_drawn(forebay, answers, tmp_path):
     assert read_png(file).shape[1] > 1200
 
 
+def test_curves_of_gain_are_a_second_picture(forebay, answers, tmp_path):
+    point = {"ratio": 0.1, "gain": 1.2, "gain_low": 1.1, "gain_high": 1.3, "model": 1.1}
+    curves = {"600 MB/s": [point | {"ratio": 1.0}, point], "local disk": [point]}
+    answers("forebay-bench", DOCUMENT | {"parameters": {"engine.gain.curve": curves}})
+    file = tmp_path / "results.png"
+    ran = forebay("bench", "solo", "--plot", file)
+    assert ran.code == 0, ran.err
+    second = tmp_path / "results-gain.png"
+    assert f"picture: {second}" in ran.out
+    read_png(second)
+
+
 @pytest.mark.parametrize("results", [[], [row("a", 1.0)], [row("a", 9.0, goal=1.0, met=False)]])
 def test_unusual_results_are_drawn_too(results, tmp_path):
     draw_results(DOCUMENT | {"results": results}, tmp_path / "a.png")

@@ -78,8 +78,8 @@ def show_runs(runs: list, as_list: bool, options: dict) -> None:
     if options["plot_file"]:
         for document in documents:
             file = picture_of(document, options["plot_file"], as_list)
-            draw(document, file)
-            say(options["json_file"], f"picture: {file}")
+            for drawn in draw(document, file):
+                say(options["json_file"], f"picture: {drawn}")
 
 
 def picture_of(document: dict, file: str, one_of_many: bool) -> Path:
@@ -162,7 +162,14 @@ def show(console, documents: list[dict]) -> None:
         print_results(console, document)
 
 
-def draw(document: dict, file: Path) -> None:
+def draw(document: dict, file: Path) -> list[Path]:
+    """The results, and beside them curves if there are any: results-gain.png. Returns all files."""
     from forebay.report.bench_plot import draw_results
+    from forebay.report.overlap_plot import draw_overlap, has_curves
 
     draw_results(document, file)
+    if not has_curves(document):
+        return [file]
+    curves = file.with_stem(f"{file.stem}-gain")
+    draw_overlap(document, curves)
+    return [file, curves]

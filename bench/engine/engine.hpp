@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of `forebay bench engine`.
+#pragma once
+
+#include "bench/frame/benchmark.hpp"
+
+namespace forebay::bench::engine {
+
+/// Bandwidth, requests a second and processor time beside fio.
+Status bench_over_fio(Context& context);
+
+/// Computing and writing behind, beside the model: devices of a fixed rate, and the local disk.
+Status bench_gain_fixed(Context& context);
+/// The same through the page cache.
+Status bench_gain_buffered(Context& context);
+/// The gain over C/W from 0.03 to 30, for a picture.
+Status bench_gain_curve(Context& context);
+
+/// Memory, hand-over, several streams, several devices.
+Status bench_streams(Context& context);
+
+}  // namespace forebay::bench::engine

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/engine/fio.hpp"
+
+#include <fstream>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/frame/child.hpp"
+
+namespace forebay::bench::engine {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr double kMilliseconds = 1e-3;
+constexpr double kPercent = 1e-2;
+
+std::string mode_of(const Load& load) {
+  const std::string way = load.direction == Direction::kRead ? "read" : "write";
+  return load.order == Order::kRandom ? "rand" + way : way;
+}
+
+std::vector<std::string> words_of(const Load& load,
+                                  FioMemory memory,
+                                  const std::filesystem::path& file,
+                                  const std::filesystem::path& report) {
+  const std::string tuned = memory == FioMemory::kHugePages ? "1" : "0";
+  return {"env",
+          "GLIBC_TUNABLES=glibc.malloc.hugetlb=" + tuned,
+          "fio",
+          "--name=load",
+          "--rw=" + mode_of(load),
+          "--bs=" + std::to_string(load.request_bytes),
+          "--iodepth=" + std::to_string(load.depth),
+          "--size=" + std::to_string(load.file_bytes),
+          "--io_size=" + std::to_string(load.total_bytes),
+          "--ioengine=io_uring",
+          "--fixedbufs=1",
+          "--registerfiles=1",
+          "--direct=1",
+          "--thread=1",
+          "--gtod_reduce=1",
+          "--norandommap=1",
+          "--random_generator=tausworthe64",
+          "--scramble_buffers=0",
+          "--overwrite=1",
+          "--fallocate=none",
+          "--invalidate=0",
+          "--output-format=json",
+          "--output=" + report.string(),
+          "--filename=" + file.string()};
+}
+
+tl::unexpected<Error> no_report(const std::filesystem::path& report, const std::string& cause) {
+  return failure({.kind = ErrorClass::kDamage,
+                  .operation = "read the report of fio",
+                  .path = report.string(),
+                  .cause = cause});
+}
+
+Result<Taken> taken_of(const json& report, const Load& load) {
+  const json& job = report.at("jobs").at(0);
+  const json& part = job.at(load.direction == Direction::kRead ? "read" : "write");
+  const double seconds = part.at("runtime").get<double>() * kMilliseconds;
+  const double moved = part.at("io_bytes").get<double>();
+  const double bandwidth = part.at("bw_bytes").get<double>();
+  const double share = job.at("usr_cpu").get<double>() + job.at("sys_cpu").get<double>();
+  if (job.at("error").get<int>() != 0 || moved != static_cast<double>(load.total_bytes)) {
+    return failure({.kind = ErrorClass::kIo,
+                    .operation = "compare with fio",
+                    .cause = "it moved " + std::to_string(moved) + " bytes"});
+  }
+  // The time has whole milliseconds, the bandwidth is from a finer one.
+  const double exact = bandwidth > 0 ? moved / bandwidth : seconds;
+  return Taken{.seconds = exact, .cpu_seconds = share * kPercent * seconds};
+}
+
+}  // namespace
+
+std::string why_no_fio() {
+  return find_program("fio").empty() ? "fio is not installed (Debian: fio)" : "";
+}
+
+Result<Taken> run_fio(const Load& load,
+                      FioMemory memory,
+                      const std::filesystem::path& file,
+                      const std::filesystem::path& folder) {
+  const std::filesystem::path report = folder / "fio.json";
+  if (auto ran = run_child(words_of(load, memory, file, report)); !ran)
+    return tl::unexpected<Error>(ran.error());
+  std::ifstream text(report);
+  const json document = json::parse(text, nullptr, false);
+  if (document.is_discarded()) return no_report(report, "it is no JSON");
+  try {
+    return taken_of(document, load);
+  } catch (const json::exception& problem) {
+    return no_report(report, problem.what());
+  }
+}
+
+}  // namespace forebay::bench::engine

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stream costs beside the bytes it moves: memory, the time of a hand-over, several streams
+// on one device; and what a second device brings.
+#include <forebay/output_stream.hpp>
+#include <forebay/runtime.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "bench/engine/engine.hpp"
+#include "bench/engine/gain.hpp"
+#include "bench/frame/clock.hpp"
+#include "bench/frame/cores.hpp"
+#include "bench/frame/peak_memory.hpp"
+#include "bench/frame/statistics.hpp"
+
+namespace forebay::bench::engine {
+
+namespace {
+
+constexpr double kMicroseconds = 1e6;
+
+/// A stream with one file of the folder, which exists and has its blocks.
+struct OneFile {
+  OutputStream stream;
+  OutputFile file;
+};
+
+Result<OneFile> open_stream(Runtime& runtime, const std::string& path, const StreamPlan& plan) {
+  auto stream = runtime.output_stream(plan);
+  if (!stream) return tl::unexpected<Error>(stream.error());
+  auto file = stream->create(path, {.existing = Existing::kKeep});
+  if (!file) return tl::unexpected<Error>(file.error());
+  return OneFile{std::move(*stream), std::move(*file)};
+}
+
+/// Writes `bytes` of whatever is in the buffers, from the file's begin again and again.
+Status write_over(OneFile& one, std::uint64_t bytes, std::uint64_t file_bytes) {
+  const std::uint64_t step = one.stream.plan().buffer_bytes;
+  for (std::uint64_t at = 0; at < bytes; at += step) {
+    auto buffer = one.stream.acquire();
+    if (!buffer) return tl::unexpected<Error>(buffer.error());
+    if (auto taken = one.stream.submit(std::move(*buffer), one.file, at % file_bytes); !taken)
+      return taken;
+  }
+  return one.stream.drain();
+}
+
+Status bench_memory(Context& context) {
+  const std::string id = "engine.memory_mib";
+  if (!context.wants(id)) return {};
+  constexpr double kMebi = 1 << 20U;
+  const std::uint64_t file_bytes = context.choose<std::uint64_t>(1_GiB, 64_MiB);
+  const std::uint64_t bytes = context.choose<std::uint64_t>(10 * 1_GiB, 256_MiB);
+  const auto place = Place::local(context, Access::kDirect);
+  const auto paths = place->files(file_bytes);
+  if (!paths) return tl::unexpected<Error>(paths.error());
+  std::vector<double> above;
+  for (int run = 0; run < 5; ++run) {
+    const auto before = pss_bytes(::getpid());
+    if (!before) return tl::unexpected<Error>(before.error());
+    const auto peak = PeakMemory::start();
+    if (!peak) return tl::unexpected<Error>(peak.error());
+    Runtime runtime;
+    auto one = open_stream(runtime, paths->front(),
+                           {.access = Access::kDirect, .buffer_bytes = 16_MiB, .buffers = 4});
+    if (!one) return tl::unexpected<Error>(one.error());
+    if (auto done = write_over(*one, bytes / 5, file_bytes); !done) return done;
+    const double most = static_cast<double>((*peak)->stop()) - static_cast<double>(*before);
+    above.push_back((most - static_cast<double>(64_MiB)) / kMebi);
+  }
+  context.add({id, "MiB", summarise(above), Goal{16}, {}});
+  return {};
+}
+
+/// Seconds for try_acquire() and submit() of one buffer, after `pause` in which nothing was done.
+Result<double> time_hand_over(OneFile& one, std::uint64_t at) {
+  const Stopwatch watch;
+  auto buffer = one.stream.try_acquire();
+  if (!buffer) return tl::unexpected<Error>(buffer.error());
+  if (!*buffer) return failure({.operation = "acquire a buffer", .cause = "none is free"});
+  if (auto taken = one.stream.submit(std::move(**buffer), one.file, at); !taken)
+    return tl::unexpected<Error>(taken.error());
+  return watch.seconds();
+}
+
+/// The first finds the agent asleep; the second, right after it, awake.
+Status bench_hand_over(Context& context) {
+  const std::string awake_id = "engine.handover_us";
+  const std::string asleep_id = "engine.handover_us.asleep";
+  const bool wants_awake = context.wants(awake_id);
+  const bool wants_asleep = context.wants(asleep_id);
+  if (!wants_awake && !wants_asleep) return {};
+  constexpr int kTimes = 101;
+  const auto place = Place::local(context, Access::kDirect);
+  const auto paths = place->files(64_MiB);
+  if (!paths) return tl::unexpected<Error>(paths.error());
+  Runtime runtime;
+  auto one = open_stream(runtime, paths->front(),
+                         {.access = Access::kDirect, .buffer_bytes = 16_MiB, .buffers = 4});
+  if (!one) return tl::unexpected<Error>(one.error());
+  std::vector<double> asleep;
+  std::vector<double> awake;
+  for (int i = 0; i < kTimes; ++i) {
+    if (auto done = one->stream.drain(); !done) return done;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const auto first = time_hand_over(*one, 0);
+    if (!first) return tl::unexpected<Error>(first.error());
+    const auto second = time_hand_over(*one, 16_MiB);
+    if (!second) return tl::unexpected<Error>(second.error());
+    asleep.push_back(*first * kMicroseconds);
+    awake.push_back(*second * kMicroseconds);
+  }
+  if (wants_awake) context.add({awake_id, "us", summarise(awake), Goal{1}, {}});
+  if (wants_asleep) context.add({asleep_id, "us", summarise(asleep), Goal{6}, {}});
+  return {};
+}
+
+/// Seconds for `streams` streams, each on a thread and a file of its own, to write `bytes` in all.
+Result<double> time_streams(Runtime& runtime,
+                            const std::vector<std::string>& paths,
+                            std::size_t streams,
+                            std::uint64_t bytes) {
+  std::vector<OneFile> open;
+  for (std::size_t i = 0; i < streams; ++i) {
+    auto one = open_stream(runtime, paths[i],
+                           {.access = Access::kDirect, .buffer_bytes = 8_MiB, .buffers = 2});
+    if (!one) return tl::unexpected<Error>(one.error());
+    open.push_back(std::move(*one));
+  }
+  const std::uint64_t each = bytes / streams;
+  std::vector<Status> done(streams);
+  const Stopwatch watch;
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < streams; ++i)
+      threads.emplace_back([&, i] { done[i] = write_over(open[i], each, 128_MiB); });
+  }
+  const double seconds = watch.seconds();
+  for (const Status& one : done) {
+    if (!one) return tl::unexpected<Error>(one.error());
+  }
+  return seconds;
+}
+
+Status bench_contention(Context& context) {
+  const std::string id = "engine.contention";
+  if (!context.wants(id)) return {};
+  constexpr std::size_t kStreams = 8;
+  const std::uint64_t bytes = context.choose<std::uint64_t>(1_GiB, 64_MiB);
+  std::vector<std::string> paths;
+  for (std::size_t i = 0; i < kStreams; ++i) {
+    // Files of one length: each its own folder, as a Place makes one of each length.
+    std::filesystem::create_directories(context.folder() / std::to_string(i));
+    const std::string path = (context.folder() / std::to_string(i) / "stream").string();
+    if (auto made = make_blocks(path, 128_MiB); !made) return made;
+    paths.push_back(path);
+  }
+  Runtime runtime;
+  const auto variant = [&](const std::string& name, std::size_t streams) {
+    return Variant{name, {}, [&, streams] { return time_streams(runtime, paths, streams, bytes); }};
+  };
+  const auto rounds =
+      context.run(id, context.choose(11U, 2U), {variant("8 streams", 8), variant("1 stream", 1)});
+  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  context.add({id,
+               "1",
+               rounds->ratio("1 stream", "8 streams"),
+               Goal{0.95, Better::kHigher},
+               {{"8 streams", "s", rounds->summary("8 streams")},
+                {"1 stream", "s", rounds->summary("1 stream")}}});
+  return {};
+}
+
+Status bench_devices(Context& context) {
+  const std::string busy_id = "engine.devices";
+  const std::string idle_id = "engine.devices.idle";
+  const bool wants_busy = context.wants(busy_id);
+  const bool wants_idle = context.wants(idle_id);
+  if (!wants_busy && !wants_idle) return {};
+  if (const std::string why = why_no_fixed_rate(); !why.empty()) {
+    if (wants_busy) context.leave_out(busy_id, why);
+    if (wants_idle) context.leave_out(idle_id, why);
+    return {};
+  }
+  constexpr double kRateEach = 200e6;
+  constexpr std::uint64_t kBuffer = 8_MiB;
+  constexpr std::uint64_t kCount = 16;
+  Runtime runtime;
+  const auto place = Place::of_fixed_rate(context, 2, kRateEach);
+  if (!place) return tl::unexpected<Error>(place.error());
+  const auto paths = (*place)->files(kCount * kBuffer);
+  if (!paths) return tl::unexpected<Error>(paths.error());
+  const auto here = OnCore::take(usable_cores().front());
+  if (!here) return tl::unexpected<Error>(here.error());
+  const double write_s = static_cast<double>(kBuffer) / kRateEach;
+  const auto row = [&](const std::string& id, double ratio, Goal goal) -> Status {
+    const Computation computation = Computation::lasting(ratio * write_s);
+    const auto variant = [&](const std::string& name, std::vector<std::string> used) {
+      return Variant{name, {}, [&, used = std::move(used)]() -> Result<double> {
+                       const auto times = run_with_forebay(
+                           runtime, {used, Access::kDirect, kBuffer, kCount, computation}, 4);
+                       if (!times) return tl::unexpected<Error>(times.error());
+                       return times->total_s;
+                     }};
+    };
+    const auto rounds = context.run(
+        id, 5, {variant("one device", {paths->front()}), variant("two devices", *paths)});
+    if (!rounds) return tl::unexpected<Error>(rounds.error());
+    context.add({id,
+                 "1",
+                 rounds->ratio("one device", "two devices"),
+                 goal,
+                 {{"one device", "s", rounds->summary("one device")},
+                  {"two devices", "s", rounds->summary("two devices")}}});
+    return {};
+  };
+  if (wants_busy) {
+    if (auto done = row(busy_id, 0.05, {1.9, Better::kHigher}); !done) return done;
+  }
+  return wants_idle ? row(idle_id, 4, {0.97, Better::kHigher}) : Status();
+}
+
+}  // namespace
+
+Status bench_streams(Context& context) {
+  for (Status (*const part)(Context&) :
+       {bench_memory, bench_hand_over, bench_contention, bench_devices}) {
+    if (auto done = part(context); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace forebay::bench::engine

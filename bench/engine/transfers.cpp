@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/engine/transfers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "bench/frame/clock.hpp"
+#include "storage/ring_backend.hpp"
+
+namespace forebay::bench::engine {
+
+namespace {
+
+/// Where each request of a load begins.
+class Offsets {
+ public:
+  explicit Offsets(const Load& load) : load_(load) {}
+
+  std::uint64_t next() {
+    if (load_.order == Order::kSequential) {
+      return std::exchange(at_, (at_ + load_.request_bytes) % load_.file_bytes);
+    }
+    const std::uint64_t places = load_.file_bytes / load_.request_bytes;
+    return random() % places * load_.request_bytes;
+  }
+
+ private:
+  /// SplitMix64 (Steele, Lea and Flood 2014): good enough to have no pattern that a device knows.
+  std::uint64_t random() {
+    std::uint64_t word = state_ += 0x9E3779B97F4A7C15U;
+    word = (word ^ (word >> 30U)) * 0xBF58476D1CE4E5B9U;
+    word = (word ^ (word >> 27U)) * 0x94D049BB133111EBU;
+    return word ^ (word >> 31U);
+  }
+
+  const Load& load_;
+  std::uint64_t at_ = 0;
+  std::uint64_t state_ = 42;
+};
+
+/// A load under way: each buffer that comes back goes out with the next request.
+class Run {
+ public:
+  Run(storage::Engine& engine, storage::File& file, const Load& load)
+      : engine_(engine), file_(file), load_(load), offsets_(load) {}
+
+  Status go(std::vector<storage::Buffer>& buffers) {
+    std::vector<storage::Operation> batch;
+    for (std::size_t i = 0; i < buffers.size() && issued_ < requests(); ++i)
+      batch.push_back(operation(buffers[i].bytes(), i));
+    engine_.submit(batch);
+    std::array<storage::Completion, 64> completions;
+    while (engine_.in_flight() > 0) {
+      batch.clear();
+      const std::size_t count = engine_.wait(completions, std::nullopt);
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto& [tag, bytes] = completions.at(i);
+        if (!bytes) failure_ = tl::unexpected<Error>(bytes.error());
+        if (issued_ < requests() && failure_) batch.push_back(operation(buffers[tag].bytes(), tag));
+      }
+      engine_.submit(batch);
+    }
+    return failure_;
+  }
+
+ private:
+  std::uint64_t requests() const { return load_.total_bytes / load_.request_bytes; }
+
+  storage::Operation operation(std::span<std::byte> memory, std::uint64_t tag) {
+    ++issued_;
+    const std::span<std::byte> part = memory.first(load_.request_bytes);
+    return load_.direction == Direction::kRead
+               ? storage::read_operation(file_, offsets_.next(), part, tag)
+               : storage::write_operation(file_, offsets_.next(), part, tag);
+  }
+
+  storage::Engine& engine_;
+  storage::File& file_;
+  const Load& load_;
+  Offsets offsets_;
+  std::uint64_t issued_ = 0;
+  Status failure_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Transfers>> Transfers::make(std::uint64_t request_bytes,
+                                                   std::uint32_t depth) {
+  auto pool = storage::BufferPool::create({.buffer_bytes = request_bytes, .count = depth});
+  if (!pool) return tl::unexpected<Error>(pool.error());
+  auto backend = storage::make_ring_backend(depth, silent_log());
+  if (!backend) return tl::unexpected<Error>(backend.error());
+  return std::unique_ptr<Transfers>(new Transfers(std::move(*pool), std::move(*backend)));
+}
+
+Transfers::Transfers(std::unique_ptr<storage::BufferPool> pool,
+                     std::unique_ptr<storage::Backend> backend)
+    : pool_(std::move(pool)), engine_(std::move(backend), {.queue_depth = pool_->count()}) {
+  const std::array<std::span<std::byte>, 1> arena{pool_->arena()};
+  // Where the memlock limit forbids it, transfers go on without, as in an application.
+  static_cast<void>(engine_.register_buffers(arena));
+}
+
+Result<Taken> Transfers::run(const Load& load, const std::string& path) {
+  const auto intent =
+      load.direction == Direction::kRead ? storage::Intent::kRead : storage::Intent::kWrite;
+  auto file = storage::open_file(path, {.intent = intent, .access = Access::kDirect});
+  if (!file) return tl::unexpected<Error>(file.error());
+  std::vector<storage::Buffer> buffers;
+  for (std::uint32_t i = 0; i < load.depth; ++i)
+    buffers.push_back(std::move(*pool_->try_acquire()));
+  const double cpu_before = process_cpu_seconds();
+  const Stopwatch watch;
+  auto done = Run(engine_, **file, load).go(buffers);
+  const Taken taken{.seconds = watch.seconds(), .cpu_seconds = process_cpu_seconds() - cpu_before};
+  if (!done) return tl::unexpected<Error>(done.error());
+  return taken;
+}
+
+}  // namespace forebay::bench::engine

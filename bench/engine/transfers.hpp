@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same transfers as fio's, by Forebay's storage engine on the ring: buffers of one pool,
+// registered where that is allowed, and one thread that issues and collects.
+#pragma once
+
+#include <forebay/error.hpp>
+#include <forebay/log.hpp>
+
+#include <memory>
+#include <string>
+
+#include "bench/engine/fio.hpp"
+#include "storage/buffer_pool.hpp"
+#include "storage/engine.hpp"
+
+namespace forebay::bench::engine {
+
+/// Made once and used for several loads, as an application's engine is. Belongs to one thread.
+class Transfers {
+ public:
+  /// Buffers for requests of up to `request_bytes`, as many as may be under way.
+  static Result<std::unique_ptr<Transfers>> make(std::uint64_t request_bytes, std::uint32_t depth);
+
+  /// Runs a load on a file, opened for direct access. Its depth is at most that of make().
+  Result<Taken> run(const Load& load, const std::string& path);
+
+ private:
+  Transfers(std::unique_ptr<storage::BufferPool> pool, std::unique_ptr<storage::Backend> backend);
+
+  std::unique_ptr<storage::BufferPool> pool_;
+  storage::Engine engine_;
+};
+
+}  // namespace forebay::bench::engine
