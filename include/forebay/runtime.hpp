@@ -43,6 +43,13 @@ enum class Placement : std::uint8_t {
   kDedicated,  ///< the last rank of each node does nothing else; as kInRank on a node of one rank
 };
 
+/// Where the threads run that copy what streams write into the page cache.
+enum class WriterCores : std::uint8_t {
+  kApart,     ///< away from the cores to which the thread is bound that opens the first file on a
+              ///< device, if the process was started with others
+  kAnywhere,  ///< as any thread that it makes
+};
+
 /// What a rank is there for.
 enum class Role : std::uint8_t {
   kCompute,  ///< the application's work; it opens files
@@ -69,6 +76,7 @@ struct RuntimeOptions {
   /// the file system itself tells, as emufs does: what that says comes first in any case, and
   /// ReadPlan::reason has whose word it was. One that cannot be read is an Error of each session.
   std::string machine = {};
+  WriterCores writer_cores = WriterCores::kApart;
   /// Where coroutines resume by default; null: the Runtime's own EventLoop. Must outlive the
   /// Runtime.
   Executor* executor = nullptr;
@@ -79,10 +87,10 @@ struct RuntimeOptions {
 
 /// Options from FOREBAY_BUDGET ("64MiB"), FOREBAY_ENGINE (auto, ring, threads),
 /// FOREBAY_COPY_THREADS, FOREBAY_NETWORK, FOREBAY_BULK (auto, links), FOREBAY_PLACEMENT
-/// (in-rank, dedicated) and FOREBAY_MACHINE (a name or a path), or from the TOML file that
-/// FOREBAY_CONFIG names (budget, engine, copy_threads, network, bulk, placement, machine); what is
-/// not set keeps its default. Fails with kInvalidArgument naming variable or key, also for a
-/// FOREBAY_... variable that nobody knows.
+/// (in-rank, dedicated), FOREBAY_MACHINE (a name or a path) and FOREBAY_WRITER_CORES (apart,
+/// anywhere), or from the TOML file that FOREBAY_CONFIG names (budget, engine, copy_threads,
+/// network, bulk, placement, machine, writer_cores); what is not set keeps its default. Fails with
+/// kInvalidArgument naming variable or key, also for a FOREBAY_... variable that nobody knows.
 Result<RuntimeOptions> options_from(const Environment& environment);
 
 /// The same from the environment of this process.

@@ -19,6 +19,7 @@ constexpr std::array kKeys = {
     ConfigKey{"network", "interface or address by which agents of other nodes reach this one"},
     ConfigKey{"machine", "what storage is like: the name of a machine, or a machine file"},
     ConfigKey{"placement", "where agents live: in-rank or dedicated"},
+    ConfigKey{"writer_cores", "where streams copy into the page cache: apart or anywhere"},
 };
 
 // Variables of the command line and of the tests, which are no settings of a Runtime.
@@ -54,6 +55,14 @@ Result<Placement> parse_placement(std::string_view text) {
                   .cause = "\"" + std::string(text) + "\" is none of in-rank, dedicated"});
 }
 
+Result<WriterCores> parse_writer_cores(std::string_view text) {
+  if (text == "apart") return WriterCores::kApart;
+  if (text == "anywhere") return WriterCores::kAnywhere;
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "read the setting writer_cores",
+                  .cause = "\"" + std::string(text) + "\" is none of apart, anywhere"});
+}
+
 }  // namespace
 
 Result<RuntimeOptions> options_from(const Environment& environment) {
@@ -81,6 +90,9 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   options.network = *network;
   const auto placement = config->text("placement", "in-rank").and_then(parse_placement);
   if (!placement) return tl::unexpected<Error>(placement.error());
+  const auto writer_cores = config->text("writer_cores", "apart").and_then(parse_writer_cores);
+  if (!writer_cores) return tl::unexpected<Error>(writer_cores.error());
+  options.writer_cores = *writer_cores;
   options.budget_bytes = *budget;
   options.copy_threads = static_cast<unsigned>(*copy_threads);
   options.engine = *engine;

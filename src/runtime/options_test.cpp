@@ -16,6 +16,7 @@ TEST(RuntimeOptions, an_empty_environment_keeps_the_defaults) {
   EXPECT_EQ(options->engine, EngineChoice::kAuto);
   EXPECT_EQ(options->copy_threads, 0U);
   EXPECT_EQ(options->placement, Placement::kInRank);
+  EXPECT_EQ(options->writer_cores, WriterCores::kApart);
 }
 
 TEST(RuntimeOptions, variables_set_what_they_name) {
@@ -23,6 +24,7 @@ TEST(RuntimeOptions, variables_set_what_they_name) {
                                      {"FOREBAY_ENGINE", "threads"},
                                      {"FOREBAY_COPY_THREADS", "3"},
                                      {"FOREBAY_PLACEMENT", "dedicated"},
+                                     {"FOREBAY_WRITER_CORES", "anywhere"},
                                      {"FOREBAY_MACHINE", "lustre-small"},
                                      {"FOREBAY_SAMPLES", "somewhere"},
                                      {"PATH", "elsewhere"}});
@@ -31,6 +33,7 @@ TEST(RuntimeOptions, variables_set_what_they_name) {
   EXPECT_EQ(options->engine, EngineChoice::kThreads);
   EXPECT_EQ(options->copy_threads, 3U);
   EXPECT_EQ(options->placement, Placement::kDedicated);
+  EXPECT_EQ(options->writer_cores, WriterCores::kAnywhere);
   EXPECT_EQ(options->machine, "lustre-small");
 }
 
@@ -40,6 +43,7 @@ TEST(RuntimeOptions, nonsense_is_refused_by_name) {
                                                {"FOREBAY_ENGINE", "steam"},
                                                {"FOREBAY_COPY_THREADS", "-1"},
                                                {"FOREBAY_PLACEMENT", "elsewhere"},
+                                               {"FOREBAY_WRITER_CORES", "off"},
                                                {"FOREBAY_BUGDET", "1MiB"}}) {
     const auto options = options_from({{name, value}});
     ASSERT_FALSE(options) << name << "=" << value;

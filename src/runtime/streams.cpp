@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <thread>
 #include <utility>
+#include <vector>
+
+#include "base/processors.hpp"
 
 namespace forebay {
 
@@ -23,17 +26,34 @@ unsigned copiers(unsigned wanted) {
   return std::clamp(std::thread::hardware_concurrency() / kCoresPerCopier, 1U, kCopiersMax);
 }
 
+/// On the thread of a queue, which runs where the thread may run that made it: away from there, if
+/// that one is bound to less than the process was given. Who is not bound leaves it to the system.
+std::vector<int> cores_for_copying(WriterCores wanted) {
+  const std::vector<int> bound = processors_of_this_thread();
+  if (wanted == WriterCores::kAnywhere || bound == processors_at_start()) return {};
+  return processors_apart(processors_of_machine(), processors_at_start(), bound);
+}
+
+Result<std::unique_ptr<storage::Backend>> make_backend(const Streams::Options& options,
+                                                       Access access) {
+  if (access == Access::kDirect) {
+    return storage::make_backend({.choice = options.choice,
+                                  .queue_depth = kDeviceDepth,
+                                  .worker_count = kDirectThreads,
+                                  .worker_cpus = {},
+                                  .log = options.log});
+  }
+  const std::vector<int> cores = cores_for_copying(options.writer_cores);
+  run_this_thread_on(cores);
+  return storage::make_backend({.choice = storage::BackendChoice::kThreads,
+                                .queue_depth = kDeviceDepth,
+                                .worker_count = copiers(options.copy_threads),
+                                .worker_cpus = cores,
+                                .log = options.log});
+}
+
 stream::DeviceQueues::Options queue_options(const Streams::Options& options) {
-  const auto make_backend = [options](Access access) {
-    const bool direct = access == Access::kDirect;
-    return storage::make_backend(
-        {.choice = direct ? options.choice : storage::BackendChoice::kThreads,
-         .queue_depth = kDeviceDepth,
-         .worker_count = direct ? kDirectThreads : copiers(options.copy_threads),
-         .worker_cpus = {},
-         .log = options.log});
-  };
-  return {.make_backend = make_backend};
+  return {.make_backend = [options](Access access) { return make_backend(options, access); }};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <forebay/executor.hpp>
 #include <forebay/log.hpp>
 #include <forebay/output_stream.hpp>
+#include <forebay/runtime.hpp>
 
 #include <memory>
 #include <mutex>
@@ -23,7 +24,8 @@ class Streams {
   struct Options {
     storage::BackendChoice choice = storage::BackendChoice::kAuto;  ///< for direct access
     unsigned copy_threads = 0;  ///< that write to the page cache of one device; 0: chosen
-    LogSink* log = nullptr;     ///< null: nobody listens
+    WriterCores writer_cores = WriterCores::kApart;
+    LogSink* log = nullptr;  ///< null: nobody listens
   };
   explicit Streams(const Options& options);
 

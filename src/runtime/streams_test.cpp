@@ -4,11 +4,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include "base/processors.hpp"
 #include "runtime/testing.hpp"
 #include "storage/testing.hpp"
 
@@ -76,6 +81,56 @@ TEST(RuntimeStreams, long_files_are_direct_and_short_ones_buffered) {
   ASSERT_TRUE(out);
   EXPECT_EQ(out->create(folder / "short", 1_MiB)->plan().access, Access::kBuffered);
   EXPECT_EQ(out->create(folder / "long", 1_GiB)->plan().access, Access::kDirect);
+}
+
+/// Where threads of this process may run that copy for streams.
+std::vector<std::vector<int>> places_of_copiers() {
+  std::vector<std::vector<int>> places;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::ifstream(task.path() / "comm") >> name;
+    const pid_t thread = std::stoi(task.path().filename().string());
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (name != "forebay-io" || ::sched_getaffinity(thread, sizeof set, &set) != 0) continue;
+    std::vector<int>& place = places.emplace_back();
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+      if (CPU_ISSET(static_cast<std::size_t>(i), &set)) place.push_back(i);
+    }
+  }
+  return places;
+}
+
+/// Opens a buffered file on a thread that is bound to one processor.
+std::vector<std::vector<int>> copiers_beside_a_bound_thread(WriterCores cores) {
+  const TemporaryFolder folder;
+  std::vector<std::vector<int>> places;
+  std::thread([&] {
+    run_this_thread_on({processors_at_start().front()});
+    Runtime runtime(tested({.writer_cores = cores}));
+    auto out = runtime.output_stream({.access = Access::kBuffered, .buffer_bytes = 1_MiB});
+    write_file(*out, folder / "data", 2_MiB);
+    places = places_of_copiers();
+    EXPECT_TRUE(out->drain());
+  }).join();
+  return places;
+}
+
+TEST(RuntimeStreams, copying_keeps_away_from_a_core_that_computes) {
+  if (processors_at_start().size() < 2) GTEST_SKIP() << "this process has one processor";
+  const auto places = copiers_beside_a_bound_thread(WriterCores::kApart);
+  ASSERT_FALSE(places.empty());
+  for (const auto& place : places) {
+    EXPECT_FALSE(place.empty());
+    EXPECT_EQ(std::ranges::count(place, processors_at_start().front()), 0);
+  }
+}
+
+TEST(RuntimeStreams, keeping_away_can_be_switched_off) {
+  const auto places = copiers_beside_a_bound_thread(WriterCores::kAnywhere);
+  ASSERT_FALSE(places.empty());
+  for (const auto& place : places)
+    EXPECT_EQ(place, std::vector<int>{processors_at_start().front()});
 }
 
 TEST(RuntimeStreams, a_plan_that_cannot_work_is_refused) {

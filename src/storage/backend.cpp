@@ -54,6 +54,12 @@ Operation allocate_operation(File& file, ByteRange range, std::uint64_t tag) {
           .tag = tag};
 }
 
-Status Backend::register_buffers(std::span<const std::span<std::byte>> /*buffers*/) { return {}; }
+Status Backend::add_buffers(std::span<std::byte> /*arena*/) {
+  return failure({.kind = ErrorClass::kUnsupported,
+                  .operation = "register buffers",
+                  .cause = "the backend " + std::string(name()) + " pins no memory"});
+}
+
+void Backend::remove_buffers(std::span<const std::byte> /*arena*/) noexcept {}
 
 }  // namespace forebay::storage

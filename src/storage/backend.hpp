@@ -93,10 +93,13 @@ class Backend {
   /// Whether a wait() since the last call of this saw the watched descriptor readable.
   virtual bool take_watched() noexcept = 0;
 
-  /// Tells the backend that transfers will mostly use this memory, which must outlive the backend:
-  /// the ring pins it once. Replaces an earlier registration. Transfers work the same without: a
-  /// failure (a memlock limit) costs speed alone. Only while nothing is in flight.
-  virtual Status register_buffers(std::span<const std::span<std::byte>> buffers);
+  /// Tells the backend that transfers will use this memory often: the ring pins it once. It stays
+  /// until remove_buffers() or the backend's end. Several may be there at a time, and others may be
+  /// in flight. Transfers work the same without: a failure (a memlock limit, a backend that pins
+  /// nothing) costs speed alone.
+  virtual Status add_buffers(std::span<std::byte> arena);
+  /// Takes that back; what was not added is left alone. No operation on it may be in flight.
+  virtual void remove_buffers(std::span<const std::byte> arena) noexcept;
 };
 
 }  // namespace forebay::storage

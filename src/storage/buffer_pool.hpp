@@ -71,7 +71,7 @@ class BufferPool {
   std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }
   std::uint32_t count() const noexcept { return free_.capacity(); }
 
-  /// All of it, for Engine::register_buffers.
+  /// All of it, for Engine::add_buffers.
   std::span<std::byte> arena() const noexcept { return arena_; }
 
  private:

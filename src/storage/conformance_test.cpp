@@ -169,10 +169,9 @@ TEST_P(Conformance, registered_buffers_get_the_same_bytes) {
   constexpr std::size_t kPieces = 10;
   const auto pool = BufferPool::create({.buffer_bytes = kPieces * 4096, .count = 1});
   ASSERT_TRUE(pool);
-  const std::array<std::span<std::byte>, 1> buffers{(*pool)->arena()};
   // A memlock limit may refuse it; transfers must work either way, and with memory outside of it
   // too.
-  std::ignore = engine().register_buffers(buffers);
+  std::ignore = engine().add_buffers((*pool)->arena());
   const auto file = make_file(kPieces * unit());
   const AlignedMemory outside(kPieces * unit());
   const std::span<std::byte> inside = (*pool)->arena().first(kPieces * unit());
@@ -183,7 +182,33 @@ TEST_P(Conformance, registered_buffers_get_the_same_bytes) {
   EXPECT_EQ(outcomes.at(2).value(), kPieces * unit());
   EXPECT_EQ(matching_pattern(inside, 0), kPieces * unit());
   EXPECT_EQ(matching_pattern(outside.bytes(), 0), kPieces * unit());
-  std::ignore = engine().register_buffers({});
+  engine().remove_buffers((*pool)->arena());
+}
+
+TEST_P(Conformance, buffers_come_and_go_while_others_are_in_flight) {
+  constexpr std::size_t kPieces = 4;
+  const auto make_pool = [] {
+    return BufferPool::create({.buffer_bytes = kPieces * 4096, .count = 2}).value();
+  };
+  const auto file = make_file(kPieces * unit());
+  const auto staying = make_pool();
+  std::ignore = engine().add_buffers(staying->arena());
+  const std::span<std::byte> stays = staying->arena().first(kPieces * unit());
+  std::array<Completion, 4> completions;
+  for (int round = 0; round < 300; ++round) {
+    const Operation read = read_operation(*file, 0, stays, 1);
+    ASSERT_EQ(engine().submit({&read, 1}), 1U);
+    const auto passing = make_pool();
+    std::ignore = engine().add_buffers(passing->arena());
+    const std::span<std::byte> passes = passing->arena().last(kPieces * unit());
+    const Operation other = read_operation(*file, 0, passes, 2);
+    ASSERT_EQ(engine().submit({&other, 1}), 1U);
+    while (engine().in_flight() > 0)
+      engine().wait(completions, std::nullopt);
+    engine().remove_buffers(passing->arena());
+    ASSERT_EQ(matching_pattern(passes, 0), passes.size());
+  }
+  EXPECT_EQ(matching_pattern(stays, 0), stays.size());
 }
 
 TEST_P(Conformance, wait_for_nothing_ends_at_the_deadline) {

@@ -84,9 +84,10 @@ class Engine {
   bool accepts(const File& file) const noexcept { return backend_->accepts(file); }
   std::string_view backend_name() const noexcept { return backend_->name(); }
 
-  /// See Backend::register_buffers.
-  Status register_buffers(std::span<const std::span<std::byte>> buffers) {
-    return backend_->register_buffers(buffers);
+  /// See Backend::add_buffers and Backend::remove_buffers.
+  Status add_buffers(std::span<std::byte> arena) { return backend_->add_buffers(arena); }
+  void remove_buffers(std::span<const std::byte> arena) noexcept {
+    backend_->remove_buffers(arena);
   }
 
  private:

@@ -45,8 +45,9 @@ class FaultyBackend final : public Backend {
   void wake() noexcept override { inner_->wake(); }
   Status watch(int descriptor) override { return inner_->watch(descriptor); }
   bool take_watched() noexcept override { return inner_->take_watched(); }
-  Status register_buffers(std::span<const std::span<std::byte>> buffers) override {
-    return inner_->register_buffers(buffers);
+  Status add_buffers(std::span<std::byte> arena) override { return inner_->add_buffers(arena); }
+  void remove_buffers(std::span<const std::byte> arena) noexcept override {
+    inner_->remove_buffers(arena);
   }
 
  private:

@@ -2,7 +2,6 @@
 // Tries what the machine offers and falls back from ring to threads.
 #include "storage/probe.hpp"
 
-#include <array>
 #include <cstdio>
 #include <memory>
 #include <utility>
@@ -40,8 +39,9 @@ Status probe_registration() {
   if (!ring) return tl::unexpected<Error>(ring.error());
   const auto pool = BufferPool::create({.buffer_bytes = kProbeBufferBytes, .count = 1});
   if (!pool) return tl::unexpected<Error>(pool.error());
-  const std::array<std::span<std::byte>, 1> buffers{(*pool)->arena()};
-  return (*ring)->register_buffers(buffers);
+  const Status registered = (*ring)->add_buffers((*pool)->arena());
+  (*ring)->remove_buffers((*pool)->arena());
+  return registered;
 }
 
 Result<std::unique_ptr<Backend>> make_threads(const BackendOptions& options) {

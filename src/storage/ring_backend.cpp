@@ -36,6 +36,7 @@ constexpr unsigned kOwnEntries = 6;
 constexpr std::size_t kQueueDepthMax = 16384;
 constexpr std::size_t kRegisteredBytesMax = std::size_t{1}
                                             << 30U;  ///< the kernel's limit for one buffer
+constexpr unsigned kRegisteredCountMax = 256;
 constexpr timespec kOutOfMemoryPause{.tv_sec = 0, .tv_nsec = 1'000'000};
 
 struct SetupFlags {
@@ -133,7 +134,8 @@ class RingBackend final : public Backend {
   void wake() noexcept override;
   Status watch(int descriptor) override;
   bool take_watched() noexcept override { return std::exchange(watch_fired_, false); }
-  Status register_buffers(std::span<const std::span<std::byte>> buffers) override;
+  Status add_buffers(std::span<std::byte> arena) override;
+  void remove_buffers(std::span<const std::byte> arena) noexcept override;
 
  private:
   io_uring_sqe& next_entry();
@@ -143,6 +145,8 @@ class RingBackend final : public Backend {
   void prepare(const Operation& operation);
   void prepare_transfer(io_uring_sqe& entry, const Operation& operation);
   int registered_index(std::span<const std::byte> memory) const noexcept;
+  int make_buffer_table();
+  int set_buffer(std::size_t index, std::span<std::byte> memory);
   void flush();
   std::size_t collect(std::span<RawCompletion> completions);
   void enter(Deadline deadline);
@@ -160,7 +164,8 @@ class RingBackend final : public Backend {
   bool watch_fired_ = false;  ///< seen readable, not told yet
   bool closing_ = false;      ///< the wake-up read is not to be armed again
   std::size_t in_flight_ = 0;
-  std::vector<std::span<std::byte>> registered_;
+  std::vector<std::span<std::byte>> registered_;  ///< by index in the kernel's table; may be empty
+  bool refusal_is_logged_ = false;
 };
 
 Status RingBackend::start() {
@@ -292,7 +297,7 @@ int RingBackend::registered_index(std::span<const std::byte> memory) const noexc
   for (std::size_t i = 0; i < registered_.size(); ++i) {
     const std::span<std::byte> buffer = registered_[i];
     const std::byte* const end = buffer.data() + buffer.size();
-    if (memory.data() >= buffer.data() && memory.data() + memory.size() <= end) {
+    if (!buffer.empty() && memory.data() >= buffer.data() && memory.data() + memory.size() <= end) {
       return static_cast<int>(i);
     }
   }
@@ -383,31 +388,49 @@ void RingBackend::wake() noexcept {
   [[maybe_unused]] const auto written = ::write(wake_descriptor_.get(), &one, sizeof one);
 }
 
-Status RingBackend::register_buffers(std::span<const std::span<std::byte>> buffers) {
-  FOREBAY_ASSERT(in_flight_ == 0);
-  if (!registered_.empty()) ::io_uring_unregister_buffers(&ring_.get());
-  registered_.clear();
-  std::vector<std::span<std::byte>> pieces;
-  for (std::span<std::byte> rest : buffers) {
-    while (!rest.empty()) {
-      pieces.push_back(rest.first(std::min(rest.size(), kRegisteredBytesMax)));
-      rest = rest.subspan(pieces.back().size());
-    }
+/// A table with room for what comes, so that one buffer can come and go while others are in use.
+int RingBackend::make_buffer_table() {
+  if (!registered_.empty()) return 0;
+  const int result = ::io_uring_register_buffers_sparse(&ring_.get(), kRegisteredCountMax);
+  if (result == 0) registered_.resize(kRegisteredCountMax);
+  return result;
+}
+
+/// Empty memory takes away what is there.
+int RingBackend::set_buffer(std::size_t index, std::span<std::byte> memory) {
+  const iovec vector{memory.data(), memory.size()};
+  const __u64 tag = 0;
+  const int result = ::io_uring_register_buffers_update_tag(
+      &ring_.get(), checked_cast<unsigned>(index), &vector, &tag, 1);
+  if (result < 0) return result;
+  registered_[index] = memory;
+  return 0;
+}
+
+Status RingBackend::add_buffers(std::span<std::byte> arena) {
+  int result = make_buffer_table();
+  std::size_t index = 0;
+  for (std::span<std::byte> rest = arena; !rest.empty() && result == 0;) {
+    while (index < registered_.size() && !registered_[index].empty())
+      ++index;
+    const std::span<std::byte> piece = rest.first(std::min(rest.size(), kRegisteredBytesMax));
+    result = index == registered_.size() ? -ENOSPC : set_buffer(index, piece);
+    rest = rest.subspan(piece.size());
   }
-  if (pieces.empty()) return {};
-  std::vector<iovec> vectors;
-  vectors.reserve(pieces.size());
-  for (const std::span<std::byte> piece : pieces)
-    vectors.push_back({piece.data(), piece.size()});
-  const int result = ::io_uring_register_buffers(&ring_.get(), vectors.data(),
-                                                 checked_cast<unsigned>(vectors.size()));
-  if (result == 0) {
-    registered_ = std::move(pieces);
-    return {};
-  }
+  if (result == 0) return {};
+  remove_buffers(arena);
   const Error error = ring_error("register buffers with io_uring", -result, advice_for(-result));
-  log_.write(LogLevel::kInfo, error.message() + "; transfers go on without");
+  if (!std::exchange(refusal_is_logged_, true))
+    log_.write(LogLevel::kInfo, error.message() + "; transfers go on without");
   return tl::unexpected<Error>(error);
+}
+
+void RingBackend::remove_buffers(std::span<const std::byte> arena) noexcept {
+  const std::byte* const end = arena.data() + arena.size();
+  for (std::size_t i = 0; i < registered_.size(); ++i) {
+    const std::byte* const first = registered_[i].data();
+    if (!registered_[i].empty() && first >= arena.data() && first < end) set_buffer(i, {});
+  }
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace forebay::storage {
 
 /// Set-up flags are asked for in this order until the kernel knows them: single issuer with
 /// deferred task work (6.1), cooperative task work (5.19), none (5.11). Older kernels, and those
-/// that refuse io_uring, give kUnsupported. `log` gets one line if register_buffers() fails; it
-/// must outlive the backend.
+/// that refuse io_uring, give kUnsupported. `log` gets one line if add_buffers() fails; it must
+/// outlive the backend.
 Result<std::unique_ptr<Backend>> make_ring_backend(std::size_t queue_depth, LogSink& log);
 
 /// Which set-up flags a ring has here ("single issuer, deferred task work"), or why there is none.

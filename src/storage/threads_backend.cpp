@@ -9,10 +9,8 @@
 #include <mutex>
 #include <thread>
 
-#include <pthread.h>
-#include <sched.h>
-
 #include "base/assert.hpp"
+#include "base/processors.hpp"
 #include "base/service_thread.hpp"
 #include "storage/attempt.hpp"
 #include "storage/fixed_queue.hpp"
@@ -21,15 +19,6 @@
 namespace forebay::storage {
 
 namespace {
-
-void place_this_thread(const std::vector<int>& cpus) noexcept {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  for (const int cpu : cpus) {
-    if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(static_cast<std::size_t>(cpu), &allowed);
-  }
-  if (CPU_COUNT(&allowed) > 0) ::pthread_setaffinity_np(::pthread_self(), sizeof allowed, &allowed);
-}
 
 class ThreadsBackend final : public Backend {
  public:
@@ -88,7 +77,7 @@ Status ThreadsBackend::start(std::size_t worker_count) {
 }
 
 void ThreadsBackend::work() {
-  place_this_thread(cpus_);
+  run_this_thread_on(cpus_);
   std::unique_lock lock(mutex_);
   for (;;) {
     operation_queued_.wait(lock, [this] { return !queued_.empty() || stopping_; });

@@ -26,6 +26,7 @@ void DeviceQueue::take_inbox() {
 void DeviceQueue::welcome(Account& account) {
   if (account.is_known) return;
   account.is_known = true;
+  account.counts.registered = engine_->add_buffers(account.arena).has_value();
 }
 
 void DeviceQueue::arrive(Parcel& parcel) {

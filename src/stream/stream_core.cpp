@@ -105,7 +105,9 @@ Result<std::optional<OutputBuffer>> StreamCore::try_acquire() {
 }
 
 void StreamCore::release(std::uint32_t index) noexcept {
-  slots_[index].buffer.reset();
+  // Out of its slot first: as soon as it is back in the pool, the slot is somebody else's.
+  std::optional<storage::Buffer> buffer = std::exchange(slots_[index].buffer, std::nullopt);
+  buffer.reset();
   tell_of_free_buffer();
 }
 

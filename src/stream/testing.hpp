@@ -85,6 +85,10 @@ class GatedBackend final : public storage::Backend {
   void wake() noexcept override { inner_->wake(); }
   Status watch(int descriptor) override { return inner_->watch(descriptor); }
   bool take_watched() noexcept override { return inner_->take_watched(); }
+  Status add_buffers(std::span<std::byte> arena) override { return inner_->add_buffers(arena); }
+  void remove_buffers(std::span<const std::byte> arena) noexcept override {
+    inner_->remove_buffers(arena);
+  }
 
  private:
   void pass_on() {
