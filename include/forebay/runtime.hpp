@@ -24,11 +24,12 @@ namespace forebay {
 
 class RuntimeCore;
 
-/// Which asynchronous interface of the system reads files that are read directly.
+/// Which asynchronous interface of the system moves what is read or written directly.
 enum class EngineChoice : std::uint8_t {
   kAuto,     ///< io_uring where it works, else threads
   kRing,     ///< io_uring or an Error
   kThreads,  ///< a pool of threads
+  kAio,  ///< POSIX AIO, to compare with: one transfer of a file at a time; never chosen by kAuto
 };
 
 /// What carries the bytes of splinters between nodes.
@@ -85,7 +86,7 @@ struct RuntimeOptions {
   LogSink* log = nullptr;
 };
 
-/// Options from FOREBAY_BUDGET ("64MiB"), FOREBAY_ENGINE (auto, ring, threads),
+/// Options from FOREBAY_BUDGET ("64MiB"), FOREBAY_ENGINE (auto, ring, threads, aio),
 /// FOREBAY_COPY_THREADS, FOREBAY_NETWORK, FOREBAY_BULK (auto, links), FOREBAY_PLACEMENT
 /// (in-rank, dedicated), FOREBAY_MACHINE (a name or a path) and FOREBAY_WRITER_CORES (apart,
 /// anywhere), or from the TOML file that FOREBAY_CONFIG names (budget, engine, copy_threads,

@@ -34,8 +34,16 @@ def advise(document: dict) -> list[Advice]:
 
 def about_io_uring(document: dict) -> Advice:
     ring = document["io_uring"]
+    engine = document["backends"]["engine"]
     if ring["works"]:
-        return Advice(GOOD, f"io_uring works ({ring['reason']}): direct reads go through it.")
+        served = "direct reads go through it" if engine in ("auto", "ring") else "nothing uses it"
+        return Advice(GOOD, f"io_uring works ({ring['reason']}): {served}.")
+    if engine == "ring":
+        return Advice(
+            WARN,
+            f"io_uring is refused ({ring['reason']}), and the setting engine asks for it alone: "
+            "nothing can be read directly. Unset FOREBAY_ENGINE.",
+        )
     if ring["disabled_sysctl"]:
         return Advice(
             NOTE,
@@ -44,6 +52,28 @@ def about_io_uring(document: dict) -> Advice:
         )
     return Advice(
         NOTE, f"io_uring is refused ({ring['reason']}): Forebay uses threads; nothing to do."
+    )
+
+
+def about_settings(document: dict) -> Advice | None:
+    complaint = document["backends"]["complaint"]
+    if not complaint:
+        return None
+    return Advice(
+        WARN,
+        f"{complaint}: programs that ask for options_from_environment() get this error, too. "
+        "Correct the setting or take it away.",
+    )
+
+
+def about_posix_aio(document: dict) -> Advice | None:
+    if document["backends"]["engine"] != "aio":
+        return None
+    return Advice(
+        NOTE,
+        "The setting engine asks for POSIX AIO: one transfer of a file at a time, and two threads "
+        "for each file. It is there for comparing; unset FOREBAY_ENGINE to leave the choice to "
+        "Forebay.",
     )
 
 
@@ -216,7 +246,9 @@ RULES: tuple[Callable[[dict], Advice | None], ...] = (
     about_load,
     about_space,
     about_versions,
+    about_settings,
     about_io_uring,
+    about_posix_aio,
     about_registered_buffers,
     about_direct_access,
     about_depth,

@@ -56,6 +56,25 @@ HEALTHY = {
         "device": {"name": "vda", "model": "", "scheduler": "none", "rotational": False},
         "direct": DIRECT,
     },
+    "backends": {
+        "engine": "auto",
+        "complaint": "",
+        "uses": [
+            {
+                "place": "/data",
+                "file_system": "ext4",
+                "what": "long reads",
+                "access": "direct",
+                "access_reason": "direct: what is long",
+                "chosen": "ring",
+                "reason": "io_uring works here (single issuer)",
+                "others": [
+                    {"name": "threads", "reason": "stand in where io_uring is refused"},
+                    {"name": "aio", "reason": "is for comparing"},
+                ],
+            },
+        ],
+    },
     "storage": {
         "values": [
             rate("write", 5e8),
@@ -118,6 +137,18 @@ def test_a_healthy_machine_gets_nothing_but_praise():
             NOTE,
             "cannot be registered with io_uring (ENOMEM): Forebay registers none",
         ),
+        (
+            {"io_uring__works": False, "backends__engine": "ring"},
+            WARN,
+            "nothing can be read directly. Unset FOREBAY_ENGINE.",
+        ),
+        ({"backends__engine": "aio"}, NOTE, "one transfer of a file at a time"),
+        ({"backends__engine": "aio"}, GOOD, "io_uring works (single issuer): nothing uses it."),
+        (
+            {"backends__complaint": 'read the setting engine: "steam" is none of auto, ring'},
+            WARN,
+            '"steam" is none of auto, ring: programs that ask for',
+        ),
         ({"folder__direct": None}, NOTE, "/data is not writable"),
         (
             {"folder__direct": DIRECT | {"possible": False, "refusal": "no O_DIRECT"}},
@@ -177,6 +208,27 @@ def test_the_report_shows_facts_rates_and_advice(forebay, answers):
         assert text in ran.out
 
 
+def test_the_report_says_who_reads_and_why_nobody_else(forebay, answers):
+    answers("forebay-doctor", HEALTHY)
+    lines = [" ".join(line.split()) for line in forebay("doctor").out.splitlines()]
+    start = lines.index("Who reads and writes in /data (ext4)")
+    assert lines[start + 2 : start + 6] == [
+        "long reads direct: what is long",
+        "ring io_uring works here (single issuer)",
+        "not threads stand in where io_uring is refused",
+        "not aio is for comparing",
+    ]
+
+
+def test_the_report_says_where_nothing_reads_and_what_was_asked_for(forebay, answers):
+    document = machine(backends__engine="ring")
+    document["backends"]["uses"][0] |= {"chosen": None, "reason": "the ring alone is allowed"}
+    answers("forebay-doctor", document)
+    lines = [" ".join(line.split()) for line in forebay("doctor").out.splitlines()]
+    assert "engine asked for ring" in lines
+    assert "nothing the ring alone is allowed" in lines
+
+
 def test_unfriendly_machines_are_shown_too(forebay, answers):
     document = machine(
         io_uring__works=False,
@@ -229,6 +281,18 @@ def test_the_real_doctor_leaves_nothing_behind(forebay, real_native, tmp_path):
     assert list(folder.iterdir()) == []
     assert ran.json["storage"]["values"][0]["id"] == "write"
     assert ran.json["storage"]["file_bytes"] <= 256 << 20
+
+
+def test_the_real_doctor_reads_with_the_engine_that_is_set(
+    forebay, real_native, tmp_path, monkeypatch
+):
+    real_native("forebay-doctor")
+    monkeypatch.setenv("FOREBAY_ENGINE", "aio")
+    found = forebay("doctor", "--dir", tmp_path, "--json", "-").json
+    assert found["backends"]["engine"] == found["storage"]["backend"] == "aio"
+    for use in found["backends"]["uses"]:
+        assert use["chosen"] == ("aio" if use["access"] == "direct" else "threads")
+        assert {other["name"] for other in use["others"]} < {"ring", "threads", "aio"}
 
 
 def test_the_real_doctor_names_a_missing_folder(forebay, real_native, tmp_path):

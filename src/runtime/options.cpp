@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array kKeys = {
     ConfigKey{"budget", "most memory for data of all sessions together"},
-    ConfigKey{"engine", "what reads directly: auto, ring or threads"},
+    ConfigKey{"engine", "what reads and writes directly: auto, ring, threads or aio"},
     ConfigKey{"copy_threads", "threads that copy from the page cache; 0: chosen from the cores"},
     ConfigKey{"bulk", "what carries bytes between nodes: auto or links"},
     ConfigKey{"network", "interface or address by which agents of other nodes reach this one"},
@@ -34,9 +34,10 @@ Result<EngineChoice> parse_engine(std::string_view text) {
   if (text == "auto") return EngineChoice::kAuto;
   if (text == "ring") return EngineChoice::kRing;
   if (text == "threads") return EngineChoice::kThreads;
+  if (text == "aio") return EngineChoice::kAio;
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "read the setting engine",
-                  .cause = "\"" + std::string(text) + "\" is none of auto, ring, threads"});
+                  .cause = "\"" + std::string(text) + "\" is none of auto, ring, threads, aio"});
 }
 
 Result<Bulk> parse_bulk(std::string_view text) {

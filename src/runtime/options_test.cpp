@@ -37,6 +37,16 @@ TEST(RuntimeOptions, variables_set_what_they_name) {
   EXPECT_EQ(options->machine, "lustre-small");
 }
 
+TEST(RuntimeOptions, each_engine_has_its_name) {
+  for (const auto& [name, engine] :
+       {std::pair{"auto", EngineChoice::kAuto}, std::pair{"ring", EngineChoice::kRing},
+        std::pair{"threads", EngineChoice::kThreads}, std::pair{"aio", EngineChoice::kAio}}) {
+    const auto options = options_from({{"FOREBAY_ENGINE", name}});
+    ASSERT_TRUE(options) << options.error().message();
+    EXPECT_EQ(options->engine, engine) << name;
+  }
+}
+
 TEST(RuntimeOptions, nonsense_is_refused_by_name) {
   for (const auto& [name, value] : Environment{{"FOREBAY_BUDGET", "1"},
                                                {"FOREBAY_BUDGET", "much"},

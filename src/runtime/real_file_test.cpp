@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions on real files, in each way in which a Runtime can read them: through the page cache,
-// directly with io_uring, directly with threads. Bytes must be the same in all of them.
+// directly with io_uring, threads or POSIX AIO. Bytes must be the same in all of them.
 #include <forebay/istream.hpp>
 #include <forebay/runtime.hpp>
 
@@ -223,7 +223,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Way{"chosen", std::nullopt},
                       Way{"buffered", Access::kBuffered},
                       Way{"direct", Access::kDirect},
-                      Way{"direct_threads", Access::kDirect, EngineChoice::kThreads}),
+                      Way{"direct_threads", Access::kDirect, EngineChoice::kThreads},
+                      Way{"direct_aio", Access::kDirect, EngineChoice::kAio}),
     [](const ::testing::TestParamInfo<Way>& tested) { return tested.param.name; });
 
 // Beyond 2 and 4 GiB, where numbers of 32 bits end.

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "read/host.hpp"
+#include "runtime/engine_choice.hpp"
 #include "storage/file.hpp"
-#include "storage/probe.hpp"
 
 namespace forebay {
 
@@ -25,18 +25,6 @@ constexpr std::size_t kDirectThreads = 16;
 constexpr unsigned kCopyThreadsMax = 4;
 /// With the agent of the own node, when a Runtime is made.
 constexpr std::chrono::seconds kJoinPatience{20};
-
-storage::BackendChoice backend_choice(EngineChoice choice) {
-  switch (choice) {
-    case EngineChoice::kAuto:
-      return storage::BackendChoice::kAuto;
-    case EngineChoice::kRing:
-      return storage::BackendChoice::kRing;
-    case EngineChoice::kThreads:
-      break;
-  }
-  return storage::BackendChoice::kThreads;
-}
 
 /// How the file is read was found out by the rank that asks.
 Result<ReadPlan> plan_shared(const ReadFacts& facts, ReadPlan wanted) {

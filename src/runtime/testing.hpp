@@ -20,6 +20,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/sanitizer.hpp"
 #include "comm/testing.hpp"
 #include "read/testing.hpp"
 #include "storage/file.hpp"
@@ -68,11 +69,7 @@ struct Place {
 
 // liburing maps rings where the thread sanitizer does not look: what lies where something else did
 // looks like a race of the two. Tests of storage, which make few rings, have them sanitized.
-#if defined(__has_feature)
-inline constexpr bool kMakesRings = !__has_feature(thread_sanitizer);
-#else
-inline constexpr bool kMakesRings = true;
-#endif
+inline constexpr bool kMakesRings = !kThreadSanitizer;
 
 inline RuntimeOptions tested(RuntimeOptions options = {}) {
   if (!kMakesRings) options.engine = EngineChoice::kThreads;

@@ -59,13 +59,13 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// "ring", "threads", "memory".
+  /// "ring", "threads", "aio", "memory".
   virtual std::string_view name() const noexcept = 0;
 
   /// How many operations may be under way at once.
   virtual std::size_t capacity() const noexcept = 0;
 
-  /// True if operations on this file can be submitted here (the ring needs a descriptor).
+  /// True if operations on this file can be submitted here (ring and aio need a descriptor).
   virtual bool accepts(const File& file) const noexcept = 0;
 
   /// Starts operations in the given order, with one system call if any; returns how many it took,

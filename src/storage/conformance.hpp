@@ -141,6 +141,7 @@ inline std::vector<Case> sound_cases() {
   };
   const auto threads = chosen(BackendChoice::kThreads);
   const auto ring = chosen(BackendChoice::kRing);
+  const auto aio = chosen(BackendChoice::kAio);
   const auto automatic = chosen(BackendChoice::kAuto);
   return {
       {"memory_on_memory", memory, Place::kMemory},
@@ -151,6 +152,8 @@ inline std::vector<Case> sound_cases() {
       {"threads_on_direct", threads, Place::kDirect},
       {"ring_on_buffered", ring, Place::kBuffered},
       {"ring_on_direct", ring, Place::kDirect},
+      {"aio_on_buffered", aio, Place::kBuffered},
+      {"aio_on_direct", aio, Place::kDirect},
       {"auto_on_buffered", automatic, Place::kBuffered},
       {"auto_on_direct", automatic, Place::kDirect},
   };

@@ -29,6 +29,12 @@ class FixedQueue {
   }
 
   /// Must not be empty.
+  const T& front() const {
+    FOREBAY_ASSERT(size_ > 0);
+    return entries_[first_];
+  }
+
+  /// Must not be empty.
   T pop() {
     FOREBAY_ASSERT(size_ > 0);
     T value = std::move(entries_[first_]);

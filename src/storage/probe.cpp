@@ -8,6 +8,7 @@
 
 #include <sys/resource.h>
 
+#include "storage/aio_backend.hpp"
 #include "storage/buffer_pool.hpp"
 #include "storage/ring_backend.hpp"
 #include "storage/threads_backend.hpp"
@@ -55,6 +56,7 @@ Result<std::unique_ptr<Backend>> make_threads(const BackendOptions& options) {
 Result<std::unique_ptr<Backend>> make_backend(const BackendOptions& options) {
   LogSink& log = options.log != nullptr ? *options.log : silent_log();
   if (options.choice == BackendChoice::kThreads) return make_threads(options);
+  if (options.choice == BackendChoice::kAio) return make_aio_backend(options.queue_depth);
   auto ring = make_ring_backend(options.queue_depth, log);
   if (ring || options.choice == BackendChoice::kRing) return ring;
   auto threads = make_threads(options);

@@ -22,6 +22,7 @@ enum class BackendChoice : std::uint8_t {
   kAuto,     ///< the ring where it works, else threads and one log line
   kRing,     ///< io_uring, or an error
   kThreads,  ///< a small pool of threads
+  kAio,      ///< POSIX AIO; never chosen automatically
 };
 
 struct BackendOptions {

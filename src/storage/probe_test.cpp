@@ -71,6 +71,14 @@ TEST(Probe, threads_by_name_say_nothing) {
   EXPECT_THAT(log.lines, IsEmpty());
 }
 
+TEST(Probe, posix_aio_is_made_by_name_alone) {
+  RememberingLog log;
+  const auto backend = make_backend({.choice = BackendChoice::kAio, .log = &log});
+  ASSERT_TRUE(backend) << backend.error().message();
+  EXPECT_EQ((*backend)->name(), "aio");
+  EXPECT_THAT(log.lines, IsEmpty());
+}
+
 TEST(Probe, report_agrees_with_the_kernel) {
   const BackendProbe found = probe_backends();
   EXPECT_EQ(found.ring_works, !io_uring_is_refused()) << found.ring_reason;
@@ -82,7 +90,8 @@ TEST(Probe, report_agrees_with_the_kernel) {
 }
 
 TEST(Probe, queue_depth_is_what_was_asked_for) {
-  for (const BackendChoice choice : {BackendChoice::kAuto, BackendChoice::kThreads}) {
+  for (const BackendChoice choice :
+       {BackendChoice::kAuto, BackendChoice::kThreads, BackendChoice::kAio}) {
     const auto backend = make_backend({.choice = choice, .queue_depth = 37});
     ASSERT_TRUE(backend);
     EXPECT_EQ((*backend)->capacity(), 37U);

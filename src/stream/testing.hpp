@@ -118,7 +118,9 @@ inline std::vector<Way> sound_ways() {
   return {{"threads_buffered", BackendChoice::kThreads, Access::kBuffered},
           {"threads_direct", BackendChoice::kThreads, Access::kDirect},
           {"ring_buffered", BackendChoice::kRing, Access::kBuffered},
-          {"ring_direct", BackendChoice::kRing, Access::kDirect}};
+          {"ring_direct", BackendChoice::kRing, Access::kDirect},
+          {"aio_buffered", BackendChoice::kAio, Access::kBuffered},
+          {"aio_direct", BackendChoice::kAio, Access::kDirect}};
 }
 
 /// The same with storage that does everything by halves, and late.

@@ -46,7 +46,7 @@ TEST_F(Doctor, examination_has_all_parts) {
   const auto document = examine(folder_);
   ASSERT_TRUE(document) << document.error().message();
   for (const char* key :
-       {"machine", "load", "topology", "io_uring", "limits", "page_cache", "folder"}) {
+       {"machine", "load", "topology", "io_uring", "limits", "page_cache", "folder", "backends"}) {
     EXPECT_TRUE(document->contains(key)) << key;
   }
   EXPECT_FALSE(document->at("io_uring").at("reason").get<std::string>().empty());

@@ -2,6 +2,7 @@
 // Asks the library's own probes, the kernel and hwloc, and writes down what they say.
 #include "tools/doctor/examine.hpp"
 
+#include <array>
 #include <cerrno>
 
 #include <nlohmann/json.hpp>
@@ -9,7 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "storage/access_rule.hpp"
 #include "storage/probe.hpp"
 #include "tools/doctor/topology.hpp"
 #include "tools/probe/file_system.hpp"
@@ -19,6 +19,9 @@ namespace forebay::doctor {
 namespace {
 
 using nlohmann::json;
+
+/// Looked at besides the folder: programs keep scratch files there.
+constexpr const char* kSharedMemory = "/dev/shm";
 
 json limit_json(int resource) {
   rlimit limit{};
@@ -72,16 +75,19 @@ Result<json> folder_json(const std::filesystem::path& folder) {
 
 }  // namespace
 
-Result<json> examine(const std::filesystem::path& folder) {
+Result<json> examine(const std::filesystem::path& folder, const Settings& settings) {
   Result<json> place = folder_json(folder);
   if (!place) return place;
+  const storage::BackendProbe probe = storage::probe_backends();
+  const std::array<std::filesystem::path, 2> places{folder, kSharedMemory};
   return json{{"machine", to_json(probe::describe_machine())},
               {"load", to_json(probe::current_load())},
               {"topology", to_json(find_topology())},
-              {"io_uring", io_uring_json(storage::probe_backends())},
+              {"io_uring", io_uring_json(probe)},
               {"limits", limits_json()},
               {"page_cache", {{"cachestat", knows_cachestat()}, {"mincore", true}}},
-              {"folder", std::move(*place)}};
+              {"folder", std::move(*place)},
+              {"backends", backends_json(places, probe, settings)}};
 }
 
 }  // namespace forebay::doctor

@@ -9,10 +9,12 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "tools/doctor/backends.hpp"
+
 namespace forebay::doctor {
 
-/// Looks at this machine and at `folder`, without measuring. Keys: machine, topology, io_uring,
-/// limits, page_cache, folder. Fails if there is no such folder.
-Result<nlohmann::json> examine(const std::filesystem::path& folder);
+/// Looks at this machine, at `folder` and at /dev/shm, without measuring. Keys: machine, topology,
+/// io_uring, limits, page_cache, folder, backends. Fails if there is no such folder.
+Result<nlohmann::json> examine(const std::filesystem::path& folder, const Settings& settings = {});
 
 }  // namespace forebay::doctor

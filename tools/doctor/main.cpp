@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/engine_choice.hpp"
 #include "tools/doctor/examine.hpp"
 #include "tools/doctor/measure.hpp"
 #include "tools/probe/messages.hpp"
@@ -54,14 +55,16 @@ int fail(const Error& error) {
 }
 
 int run(const Command& command) {
-  auto document = examine(command.folder);
+  const Settings settings = read_settings(process_environment());
+  auto document = examine(command.folder, settings);
   if (!document) return fail(document.error());
   (*document)["version"] = FOREBAY_VERSION;
   (*document)["storage"] = nullptr;
   if (command.measuring == Measuring::kYes) {
     probe::Progress progress(command.telling);
     const auto tell = [&progress](const probe::Step& step) { progress.report(step); };
-    const auto measured = measure_storage(command.folder, {}, tell);
+    const auto measured =
+        measure_storage(command.folder, {.engine = backend_choice(settings.options.engine)}, tell);
     if (!measured) return fail(measured.error());
     (*document)["storage"] = to_json(*measured);
   }

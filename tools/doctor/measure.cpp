@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -13,15 +12,13 @@
 #include <random>
 #include <span>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
-#include "base/descriptor.hpp"
 #include "storage/engine.hpp"
 #include "storage/file.hpp"
 #include "storage/probe.hpp"
+#include "tools/doctor/nameless_file.hpp"
 #include "tools/probe/page_cache.hpp"
 
 namespace forebay::doctor {
@@ -40,25 +37,6 @@ double now_seconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
 }
-
-/// A file that has lost its name at once, so that nothing stays of it even if we are killed. The
-/// path under /proc opens it again and again.
-class NamelessFile {
- public:
-  explicit NamelessFile(const fs::path& folder) {
-    std::string name = (fs::absolute(folder) / ".forebay-doctor-XXXXXX").string();
-    file_ = Descriptor(mkostemp(name.data(), O_CLOEXEC));
-    error_number_ = file_ ? 0 : errno;
-    if (file_) unlink(name.c_str());
-  }
-
-  std::string path() const { return fmt::format("/proc/self/fd/{}", file_.get()); }
-  int error_number() const { return error_number_; }
-
- private:
-  Descriptor file_;
-  int error_number_ = 0;
-};
 
 /// Memory for all requests of a depth, aligned for direct access and touched before it is used.
 class Buffers {
@@ -172,15 +150,21 @@ class DepthReader {
   std::array<storage::Completion, 64> completions_;
 };
 
+struct DepthOptions {
+  storage::BackendChoice engine;
+  std::size_t depth;
+  double seconds_max;
+};
+
 Result<Measurement> measure_depth(storage::File& file,
                                   std::uint64_t size_bytes,
-                                  std::size_t depth,
-                                  double seconds_max) {
-  auto backend = storage::make_backend({.queue_depth = depth});
+                                  const DepthOptions& how) {
+  const std::size_t depth = how.depth;
+  auto backend = storage::make_backend({.choice = how.engine, .queue_depth = depth});
   if (!backend) return tl::unexpected(backend.error());
   storage::Engine engine(std::move(*backend), {.queue_depth = depth});
   const double start = now_seconds();
-  const auto moved_bytes = DepthReader(engine, file, size_bytes).run(depth, seconds_max);
+  const auto moved_bytes = DepthReader(engine, file, size_bytes).run(depth, how.seconds_max);
   if (!moved_bytes) return tl::unexpected(moved_bytes.error());
   return Measurement{.id = fmt::format("read.direct.{}", depth),
                      .what = fmt::format("direct read of 256 KiB, {} under way", depth),
@@ -253,15 +237,16 @@ class Session {
     }
     for (const std::size_t depth : kDepths) {
       const Status read = take(fmt::format("reading, {} under way", depth), [&] {
-        return measure_depth(**file, result_.file_bytes, depth, step_seconds());
+        return measure_depth(**file, result_.file_bytes, {limits_.engine, depth, step_seconds()});
       });
-      if (!read) return read;
+      if (!read) return skip_or_fail(read.error());
     }
     return take("latency",
                 [&] { return measure_latency(**file, result_.file_bytes, step_seconds()); });
   }
 
-  // A folder in memory has no direct reads to measure, which is an answer and no failure.
+  // A folder in memory has no direct reads to measure, nor has an engine that is asked for by name
+  // and does not work: an answer and no failure.
   Status skip_or_fail(const Error& error) {
     if (error.kind() != ErrorClass::kUnsupported) return tl::unexpected(error);
     result_.not_measured = error.cause().empty() ? error.message() : error.cause();
@@ -270,7 +255,7 @@ class Session {
 
   Measurements finish() {
     if (on_progress_) on_progress_({kStepCount, kStepCount, "steps", "measured"});
-    const auto backend = storage::make_backend({});
+    const auto backend = storage::make_backend({.choice = limits_.engine});
     if (backend) result_.backend = std::string((*backend)->name());
     return std::move(result_);
   }

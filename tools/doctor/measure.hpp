@@ -13,14 +13,17 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "storage/probe.hpp"
 #include "tools/probe/messages.hpp"
 
 namespace forebay::doctor {
 
-/// What the whole measurement may cost.
+/// What the whole measurement may cost, and by what.
 struct MeasureLimits {
   std::uint64_t file_bytes_max = 256ULL << 20U;
   double seconds_max = 10;
+  /// What reads directly, as in a session.
+  storage::BackendChoice engine = storage::BackendChoice::kAuto;
 };
 
 /// One number. `id` is stable: "write", "read.warm", "read.direct.16", "latency.4k".
@@ -36,7 +39,7 @@ struct Measurement {
 struct Measurements {
   std::vector<Measurement> values;
   std::uint64_t file_bytes = 0;
-  std::string backend;       ///< what direct reads went through: "ring" or "threads"
+  std::string backend;       ///< what direct reads went through: "ring", "threads" or "aio"
   std::string not_measured;  ///< why direct reads are missing, if they are
 };
 

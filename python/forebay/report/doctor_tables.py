@@ -11,6 +11,7 @@ def print_examination(console, document: dict) -> None:
     console.print(facts("Machine", _machine_rows(document)))
     console.print(facts("For Forebay", _forebay_rows(document)))
     console.print(facts(f"Folder {document['folder']['folder']}", _folder_rows(document["folder"])))
+    print_backends(console, document["backends"])
     if document["storage"] is not None:
         console.print(_rates(document["storage"]))
     print_advice(console, document["advice"])
@@ -119,6 +120,27 @@ def _direct(direct: dict | None) -> str:
         f"[green]works[/], offsets in {units.size(direct['offset_alignment_bytes'])}, "
         f"memory in {units.size(direct['memory_alignment_bytes'])}"
     )
+
+
+def print_backends(console, backends: dict) -> None:
+    """For each place what reads and writes there and why, and why nothing else does."""
+    asked = [] if backends["engine"] == "auto" else [("engine asked for", backends["engine"])]
+    uses = backends["uses"]
+    for place in dict.fromkeys(use["place"] for use in uses):
+        here = [use for use in uses if use["place"] == place]
+        title = f"Who reads and writes in {place} ({here[0]['file_system']})"
+        rows = [row for use in here for row in _use_rows(use)]
+        console.print(facts(title, asked + rows))
+
+
+def _use_rows(use: dict) -> list[tuple[str, str]]:
+    chosen = use["chosen"] or "nothing"
+    sign = "green" if use["chosen"] else "red"
+    return [
+        (use["what"], use["access_reason"]),
+        (f"  [{sign}]{chosen}[/]", use["reason"]),
+        *((f"  not {other['name']}", f"[dim]{other['reason']}[/]") for other in use["others"]),
+    ]
 
 
 def _rates(storage: dict):

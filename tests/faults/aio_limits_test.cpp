@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A user who may start no more threads: POSIX AIO, which is made of them, gives errors that say so,
+// and neither hangs nor ends the program.
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "storage/engine.hpp"
+#include "storage/probe.hpp"
+#include "storage/testing.hpp"
+
+namespace forebay::storage {
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+/// Root must stop being root: it has no limit. Changes this process for good.
+bool forbid_threads() {
+  const rlimit none{0, 0};
+  if (::setrlimit(RLIMIT_NPROC, &none) != 0) return false;
+  return ::geteuid() != 0 || ::setuid(kNobody) == 0;
+}
+
+std::string make_without_threads() {
+  if (!forbid_threads()) return "the limit could not be set";
+  const auto backend = make_backend({.choice = BackendChoice::kAio});
+  if (backend) return "there is a backend";
+  if (backend.error().kind() != ErrorClass::kLimit) return backend.error().message();
+  return "as expected";
+}
+
+/// Our thread is there already when the limit comes; glibc's is started with the first operation.
+std::string read_without_threads(File& file) {
+  auto backend = make_backend({.choice = BackendChoice::kAio, .queue_depth = 4});
+  if (!backend) return backend.error().message();
+  if (!forbid_threads()) return "the limit could not be set";
+  Engine engine(std::move(*backend), {.retry_total_us_max = std::chrono::milliseconds(2)});
+  std::vector<std::byte> memory(1000);
+  const Operation read = read_operation(file, 0, memory, 1);
+  engine.submit({&read, 1});
+  std::array<Completion, 1> completions;
+  if (engine.wait(completions, std::nullopt) != 1) return "the read did not complete";
+  if (completions[0].bytes) return "the read succeeded";
+  const Error& error = completions[0].bytes.error();
+  return error.error_number() == EAGAIN ? "as expected" : error.message();
+}
+
+TEST(AioLimitsDeathTest, without_threads_there_is_an_error_and_no_backend) {
+  const auto run = [] {
+    std::fprintf(stderr, "%s\n", make_without_threads().c_str());
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "as expected");
+}
+
+TEST(AioLimitsDeathTest, without_threads_of_the_system_reads_are_refused_in_the_end) {
+  const TemporaryFolder folder;
+  write_pattern_file(folder / "data", 1000);
+  const auto file = must_open(folder / "data");
+  const auto run = [&] {
+    std::fprintf(stderr, "%s\n", read_without_threads(*file).c_str());
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "as expected");
+}
+
+}  // namespace
+}  // namespace forebay::storage

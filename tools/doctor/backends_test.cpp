@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The doctor says what the library would do: which uses a place has, by what they are served, and
+// that what somebody set counts.
+#include "tools/doctor/backends.hpp"
+
+#include <array>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/testing.hpp"
+
+namespace forebay::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+using storage::BackendChoice;
+using storage::FileSystem;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const storage::BackendFacts kRingWorks{.ring_works = true, .ring_reason = "single issuer"};
+
+TEST(Uses, disk_has_long_reads_past_the_page_cache_and_others_through_it) {
+  const auto uses = uses_of({.file_system = FileSystem::kExt, .direct_works = true}, kRingWorks);
+  ASSERT_THAT(uses, SizeIs(3));
+  EXPECT_EQ(uses[0].access.access, Access::kDirect);
+  EXPECT_EQ(uses[0].backend.chosen, "ring");
+  EXPECT_EQ(uses[1].access.access, Access::kBuffered);
+  EXPECT_EQ(uses[1].backend.chosen, "threads");
+  EXPECT_EQ(uses[2].what, "output streams");
+  EXPECT_EQ(uses[2].backend.chosen, "ring");
+}
+
+TEST(Uses, memory_is_read_and_written_in_one_way_and_says_why) {
+  const auto uses = uses_of({.file_system = FileSystem::kTmpfs}, kRingWorks);
+  ASSERT_THAT(uses, SizeIs(2));
+  for (const Use& use : uses) {
+    EXPECT_EQ(use.backend.chosen, "threads");
+    EXPECT_THAT(use.access.reason, HasSubstr("tmpfs"));
+  }
+}
+
+TEST(Uses, network_file_system_is_read_directly_where_its_storage_is_known) {
+  storage::AccessFacts nfs{.file_system = FileSystem::kNfs, .direct_works = true};
+  EXPECT_EQ(uses_of(nfs, kRingWorks)[0].access.access, Access::kBuffered);
+  nfs.storage_known = true;
+  const auto uses = uses_of(nfs, kRingWorks);
+  EXPECT_EQ(uses.front().access.access, Access::kDirect);
+  EXPECT_EQ(uses.back().access.access, Access::kBuffered) << "streams leave it to NFS";
+}
+
+TEST(Settings, engine_is_taken_from_the_environment) {
+  const Settings settings = read_settings({{"FOREBAY_ENGINE", "aio"}});
+  EXPECT_EQ(settings.options.engine, EngineChoice::kAio);
+  EXPECT_THAT(settings.complaint, IsEmpty());
+}
+
+TEST(Settings, nonsense_is_told_and_leaves_the_defaults) {
+  const Settings settings = read_settings({{"FOREBAY_ENGINE", "steam"}});
+  EXPECT_EQ(settings.options.engine, EngineChoice::kAuto);
+  EXPECT_THAT(settings.complaint, HasSubstr("steam"));
+}
+
+TEST(Backends, each_line_has_the_chosen_one_and_a_reason_for_each_other) {
+  const TemporaryFolder folder(fs::current_path());
+  const std::array<fs::path, 2> places{folder.path(), "/no/such/place"};
+  const auto document = backends_json(places, {.ring_works = true, .ring_reason = "no flags"},
+                                      read_settings({{"FOREBAY_ENGINE", "aio"}}));
+  EXPECT_EQ(document.at("engine"), "aio");
+  ASSERT_FALSE(document.at("uses").empty());
+  for (const auto& line : document.at("uses")) {
+    EXPECT_TRUE(fs::equivalent(line.at("place").get<std::string>(), folder.path()));
+    EXPECT_EQ(line.at("chosen"), line.at("access") == "direct" ? "aio" : "threads");
+    EXPECT_EQ(line.at("others").size(), 2U);
+    EXPECT_FALSE(line.at("file_system").get<std::string>().empty());
+  }
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(Backends, ring_by_name_that_is_refused_leaves_none) {
+  const TemporaryFolder folder(fs::current_path());
+  const std::array<fs::path, 1> places{folder.path()};
+  const auto document =
+      backends_json(places, {.ring_works = false, .ring_reason = "EPERM, it is refused"},
+                    read_settings({{"FOREBAY_ENGINE", "ring"}}));
+  for (const auto& line : document.at("uses")) {
+    if (line.at("access") != "direct") continue;
+    EXPECT_TRUE(line.at("chosen").is_null());
+    EXPECT_THAT(line.at("others").at(0).at("reason").get<std::string>(), HasSubstr("refused"));
+  }
+}
+
+}  // namespace
+}  // namespace forebay::doctor
