@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube/anchor_text.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "cube/anchor.hpp"
+#include "cube/inflater.hpp"
+
+namespace forebay::cube {
+
+namespace {
+
+constexpr std::uint64_t kAnchorBytesMax = 4ULL << 30U;
+constexpr std::array<std::string_view, 2> kBareAttributes{"cubeplaggrtype=", "rowwise="};
+
+/// The first attribute without quotes from `begin` on: where its value begins; npos if none.
+std::size_t find_bare(std::string_view text, std::size_t begin) {
+  std::size_t first = std::string_view::npos;
+  for (const std::string_view name : kBareAttributes) {
+    for (std::size_t at = text.find(name, begin); at < first; at = text.find(name, at + 1)) {
+      const std::size_t value = at + name.size();
+      const bool is_attribute = at > 0 && text[at - 1] == ' ' && value < text.size();
+      if (!is_attribute || text[value] == '"' || text[value] == '\'') continue;
+      // In content the bracket before it is one that closes a tag.
+      const std::size_t bracket = text.find_last_of("<>", at);
+      if (bracket == std::string_view::npos || text[bracket] != '<') continue;
+      first = value;
+    }
+  }
+  return first;
+}
+
+}  // namespace
+
+// Metrics are at the beginning, and what follows may be many megabytes of locations.
+std::string with_quotes(std::string_view text) {
+  const std::string_view metrics = text.substr(0, text.rfind("</metrics"));
+  std::string result;
+  result.reserve(text.size() + 64);
+  std::size_t done = 0;
+  for (std::size_t value = find_bare(metrics, 0); value != std::string_view::npos;
+       value = find_bare(metrics, done)) {
+    const std::size_t end = std::min(text.find_first_of(" />\n", value), text.size());
+    result.append(text.substr(done, value - done)).append("\"");
+    result.append(text.substr(value, end - value)).append("\"");
+    done = end;
+  }
+  return result.append(text.substr(done));
+}
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+Result<std::string> anchor_text(std::span<const std::byte> bytes) {
+  const bool is_packed =
+      bytes.size() >= 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b};
+  if (!is_packed) return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return inflate_gzip(bytes, kAnchorBytesMax);
+}
+
+}  // namespace forebay::cube
