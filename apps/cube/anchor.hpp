@@ -106,13 +106,14 @@ struct Anchor {
   }
 };
 
-/// Unpacks `bytes` if they are a gzip stream, else gives them as text. Fails with kDamage, and
-/// kLimit above 4 GiB.
-Result<std::string> anchor_text(std::span<const std::byte> bytes);
+/// Unpacks `member` if it is a gzip stream, else gives it back. Fails with kDamage, and kLimit
+/// above 4 GiB.
+Result<std::string> anchor_text(std::string member);
 
-/// Reads a description. Needs about five times the memory of `text` meanwhile. Fails with kDamage
-/// or kUnsupported as the page says; offsets are from the beginning of `text`.
-Result<Anchor> parse_anchor(std::string_view text);
+/// Reads a description, for which it needs `text` as memory. Needs about eight times as much
+/// besides, meanwhile. Fails with kDamage or kUnsupported as the page says; offsets are from the
+/// beginning of `text`.
+Result<Anchor> parse_anchor(std::string text);
 
 /// A whole anchor.xml.
 std::string write_anchor(const Anchor& anchor);

@@ -280,10 +280,10 @@ class Builder {
 
 }  // namespace
 
-Result<Anchor> parse_anchor(std::string_view text) {
-  std::string copy = with_quotes(text);
+Result<Anchor> parse_anchor(std::string text) {
+  text = with_quotes(std::move(text));
   pugi::xml_document document;
-  const pugi::xml_parse_result parsed = document.load_buffer_inplace(copy.data(), copy.size());
+  const pugi::xml_parse_result parsed = document.load_buffer_inplace(text.data(), text.size());
   if (!parsed) {
     return failure({.kind = ErrorClass::kDamage,
                     .operation = "read anchor.xml",

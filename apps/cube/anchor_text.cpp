@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "cube/anchor.hpp"
 #include "cube/inflater.hpp"
@@ -34,19 +35,20 @@ std::size_t find_bare(std::string_view text, std::size_t begin) {
 }  // namespace
 
 // Metrics are at the beginning, and what follows may be many megabytes of locations.
-std::string with_quotes(std::string_view text) {
-  const std::string_view metrics = text.substr(0, text.rfind("</metrics"));
+std::string with_quotes(std::string text) {
+  const std::string_view metrics = std::string_view(text).substr(0, text.rfind("</metrics"));
+  if (find_bare(metrics, 0) == std::string_view::npos) return text;
   std::string result;
   result.reserve(text.size() + 64);
   std::size_t done = 0;
   for (std::size_t value = find_bare(metrics, 0); value != std::string_view::npos;
        value = find_bare(metrics, done)) {
     const std::size_t end = std::min(text.find_first_of(" />\n", value), text.size());
-    result.append(text.substr(done, value - done)).append("\"");
-    result.append(text.substr(value, end - value)).append("\"");
+    result.append(text, done, value - done).append("\"");
+    result.append(text, value, end - value).append("\"");
     done = end;
   }
-  return result.append(text.substr(done));
+  return result.append(text, done);
 }
 
 std::string escaped(std::string_view text) {
@@ -73,11 +75,9 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-Result<std::string> anchor_text(std::span<const std::byte> bytes) {
-  const bool is_packed =
-      bytes.size() >= 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b};
-  if (!is_packed) return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return inflate_gzip(bytes, kAnchorBytesMax);
+Result<std::string> anchor_text(std::string member) {
+  if (!member.starts_with("\x1f\x8b")) return member;
+  return inflate_gzip(std::as_bytes(std::span(member)), kAnchorBytesMax);
 }
 
 }  // namespace forebay::cube

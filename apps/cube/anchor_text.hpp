@@ -9,7 +9,7 @@ namespace forebay::cube {
 
 /// CubeLib writes some attributes of derived metrics without quotes, which is no XML: this is
 /// `text` with them.
-std::string with_quotes(std::string_view text);
+std::string with_quotes(std::string text);
 
 /// `text` as the content of an element or attribute.
 std::string escaped(std::string_view text);
