@@ -15,6 +15,7 @@
 #include "cube/compare.hpp"
 #include "cube/generate.hpp"
 #include "cube/inflater.hpp"
+#include "cube/values.hpp"
 
 namespace forebay::cube {
 
@@ -34,6 +35,7 @@ constexpr Arguments::Bounds kLevels{kPackingLevelMin, kPackingLevelMax};
 
 const ArgumentRules kInfoRules{{}, {}};
 const ArgumentRules kCheckRules{{"--progress"}, {}};
+const ArgumentRules kValuesRules{{}, {"--metric", "--cnode"}};
 const ArgumentRules kDiffRules{{"--progress"}, {"--absolute", "--relative", "--shown"}, 2};
 const ArgumentRules kGenerateRules{{"--progress", "--compress"},
                                    {"--threads", "--metrics", "--cnodes", "--rows", "--type",
@@ -54,6 +56,16 @@ Result<Json> run_info(const Arguments& arguments) {
 
 Result<Json> run_check(const Arguments& arguments) {
   return check({arguments.path(), progress_mode(arguments)});
+}
+
+Result<Json> run_values(const Arguments& arguments) {
+  const auto metric = arguments.text("--metric");
+  if (!metric) return refuse(usage_error("--metric NAME is needed"));
+  const auto cnode = arguments.number("--cnode", 0, {0, UINT32_MAX});
+  if (!cnode) return refuse(cnode.error());
+  ValuesOptions options{.path = arguments.path(), .metric = std::string(*metric)};
+  if (arguments.has("--cnode")) options.cnode = static_cast<std::uint32_t>(*cnode);
+  return values_of(options);
 }
 
 /// A number of 0 or more; 0 if the option is absent.
@@ -172,6 +184,7 @@ const std::array kCommands{
     Command{"check", kCheckRules, run_check},
     Command{"generate", kGenerateRules, run_generate},
     Command{"diff", kDiffRules, run_diff},
+    Command{"values", kValuesRules, run_values},
 };
 
 }  // namespace
@@ -180,7 +193,8 @@ command::Outcome run_command(std::span<const std::string_view> words) {
   const std::string_view name = words.empty() ? std::string_view{} : words.front();
   const auto command = std::ranges::find(kCommands, name, &Command::name);
   if (command == kCommands.end()) {
-    return command::failed(usage_error("a command is needed: info, check, generate or diff"));
+    return command::failed(
+        usage_error("a command is needed: info, check, generate, diff or values"));
   }
   const auto arguments = Arguments::parse(words.subspan(1), command->rules);
   if (!arguments) return command::failed(arguments.error());

@@ -210,6 +210,23 @@ TEST_F(Commands, a_truncated_file_is_a_problem) {
   EXPECT_EQ(problem.at("offset"), 2000);
 }
 
+TEST_F(Commands, values_are_told_for_each_call_path) {
+  make(a_, {"--type", "RATE"});
+  const Json all = run({"values", a_, "--metric", "time"});
+  EXPECT_EQ(all.at("type"), "RATE");
+  ASSERT_EQ(all.at("call_paths").size(), 20U);
+  const Json& second = all.at("call_paths").at(1);
+  EXPECT_EQ(second.at("call_path"), "bt_mz/mpi_setup_");
+  ASSERT_EQ(second.at("values").size(), 70U);
+  EXPECT_EQ(second.at("values").at(0).size(), 2U);
+  const Json one = run({"values", a_, "--metric", "time", "--cnode", "1"});
+  EXPECT_EQ(one.at("call_paths").at(0), second);
+  EXPECT_EQ(run({"values", a_, "--metric", "none"}, kExitFailed).at("class"), "not-found");
+  EXPECT_EQ(run({"values", a_, "--metric", "time", "--cnode", "99"}, kExitFailed).at("class"),
+            "not-found");
+  EXPECT_EQ(run({"values", a_}, kExitUsage).at("class"), "usage");
+}
+
 TEST_F(Commands, usage_errors_have_their_own_class_and_exit_code) {
   for (const Words& words : {Words{},
                              {"remove", a_},

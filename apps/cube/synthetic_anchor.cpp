@@ -105,7 +105,7 @@ static_assert(kPaths.size() == 56);
 
 Metric metric_at(std::uint32_t place, const std::optional<ValueType>& type) {
   const MetricName& name = kMetrics[place % kMetrics.size()];
-  const std::uint32_t round = place / kMetrics.size();
+  const std::size_t round = place / kMetrics.size();
   const std::string ending = round == 0 ? "" : fmt::format("_{}", round);
   return {.id = place,
           .kind = name.kind,

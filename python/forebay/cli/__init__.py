@@ -20,6 +20,7 @@ COMMANDS = {
     "doctor": ("forebay.cli.doctor", "Look at this machine: what Forebay can use, and advice."),
     "machine": ("forebay.cli.machine", "Descriptions of parallel storage: list, show, check."),
     "tipsy": ("forebay.cli.tipsy", "Make, check and analyse Tipsy snapshots."),
+    "cube": ("forebay.cli.cube", "Cube profiles (.cubex): look into, check, make, compare."),
     "calibrate": ("forebay.cli.calibrate", "Measure a storage: a machine file of it."),
     "bench": ("forebay.cli.bench", "Run benchmarks: a table and a picture against the goals."),
     "emufs": ("forebay.cli.emufs", "Mount a folder as an emulated parallel file system."),
