@@ -68,8 +68,26 @@ std::string escaped(std::string_view text) {
       case '"':
         result += "&quot;";
         break;
+      case '\r':
+        result += "&#13;";  // else reading makes it an end of line
+        break;
       default:
         result += c;
+    }
+  }
+  return result;
+}
+
+std::string escaped_attribute(std::string_view text) {
+  std::string result;
+  for (const char c : escaped(text)) {
+    // Reading makes blanks of these.
+    if (c == '\n') {
+      result += "&#10;";
+    } else if (c == '\t') {
+      result += "&#9;";
+    } else {
+      result += c;
     }
   }
   return result;

@@ -11,7 +11,9 @@ namespace forebay::cube {
 /// `text` with them.
 std::string with_quotes(std::string text);
 
-/// `text` as the content of an element or attribute.
+/// `text` as the content of an element.
 std::string escaped(std::string_view text);
+/// `text` as the value of an attribute, between double quotes.
+std::string escaped_attribute(std::string_view text);
 
 }  // namespace forebay::cube

@@ -51,7 +51,7 @@ void write_expressions(XmlText& xml, const Expressions& expressions) {
 void open_metric(XmlText& xml, const Metric& metric) {
   std::string attributes;
   for (const auto& [name, value] : metric.attributes)
-    attributes += fmt::format(" {}=\"{}\"", name, escaped(value));
+    attributes += fmt::format(" {}=\"{}\"", name, escaped_attribute(value));
   xml.tag("<metric id=\"{}\" type=\"{}\"{}>", metric.id, name_of(metric.kind), attributes);
   xml.element("disp_name", metric.display_name);
   xml.element("uniq_name", metric.unique_name);
@@ -89,7 +89,7 @@ void write_program(XmlText& xml, const Anchor& anchor) {
   xml.line("<program>");
   for (const Region& region : anchor.regions) {
     xml.tag("<region id=\"{}\" mod=\"{}\" begin=\"{}\" end=\"{}\">", region.id,
-            escaped(region.module), region.begin_line, region.end_line);
+            escaped_attribute(region.module), region.begin_line, region.end_line);
     xml.element("name", region.name);
     xml.element("mangled_name", region.mangled_name);
     xml.element("paradigm", region.paradigm);
@@ -99,8 +99,9 @@ void write_program(XmlText& xml, const Anchor& anchor) {
   write_tree(xml, anchor.call_tree.paths(), "</cnode>", [&](const CallPath& path, std::uint32_t) {
     xml.tag("<cnode id=\"{}\" calleeId=\"{}\">", path.id, anchor.regions[path.region].id);
     for (const Parameter& parameter : path.parameters) {
-      xml.tag("<parameter partype=\"{}\" parkey=\"{}\" parvalue=\"{}\"/>", escaped(parameter.type),
-              escaped(parameter.key), escaped(parameter.value));
+      xml.tag("<parameter partype=\"{}\" parkey=\"{}\" parvalue=\"{}\"/>",
+              escaped_attribute(parameter.type), escaped_attribute(parameter.key),
+              escaped_attribute(parameter.value));
     }
   });
   xml.line("</program>");
@@ -158,9 +159,9 @@ void write_system(XmlText& xml, const Anchor& anchor) {
 std::string write_anchor(const Anchor& anchor) {
   XmlText xml;
   xml.line("<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
-  xml.tag("<cube version=\"{}\">", escaped(anchor.version));
+  xml.tag("<cube version=\"{}\">", escaped_attribute(anchor.version));
   for (const auto& [key, value] : anchor.attributes)
-    xml.tag("<attr key=\"{}\" value=\"{}\"/>", escaped(key), escaped(value));
+    xml.tag("<attr key=\"{}\" value=\"{}\"/>", escaped_attribute(key), escaped_attribute(value));
   xml.line("<doc>\n<mirrors>\n</mirrors>\n</doc>");
   write_metrics(xml, anchor.metrics);
   write_program(xml, anchor);

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
@@ -22,12 +21,6 @@ class ByteSource {
   /// Fills all of `into` from `offset`; blocks. Fails with kShortFile, kIo, ... and names the path.
   virtual Status read(std::uint64_t offset, std::span<std::byte> into) const = 0;
 };
-
-/// For few and scattered reads, as of headers: nothing would be gained by reading ahead.
-Result<std::shared_ptr<const ByteSource>> open_plain_source(const std::string& path);
-
-/// For a pass over all of a file: a session of Forebay reads ahead meanwhile, within its memory.
-Result<std::shared_ptr<const ByteSource>> open_session_source(const std::string& path);
 
 /// A failure inside a member, told by its place in the file: `base` is where the member begins.
 Error inside(const Error& error, const std::string& path, std::uint64_t base);

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "cube/profile_file.hpp"
+
 namespace forebay::cube {
 
 namespace {

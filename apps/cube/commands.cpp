@@ -15,6 +15,7 @@
 #include "cube/compare.hpp"
 #include "cube/generate.hpp"
 #include "cube/inflater.hpp"
+#include "cube/profile_file.hpp"
 #include "cube/values.hpp"
 
 namespace forebay::cube {
@@ -49,7 +50,7 @@ command::ProgressMode progress_mode(const Arguments& arguments) {
 }
 
 Result<Json> run_info(const Arguments& arguments) {
-  const auto profile = Profile::open(arguments.path());
+  const auto profile = open_profile(arguments.path());
   if (!profile) return refuse(profile.error());
   return Json{{"profile", to_json(*profile)}};
 }
@@ -165,7 +166,7 @@ Result<Json> run_generate(const Arguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   if (const Status made = generate(*options); !made) return refuse(made.error());
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  const auto profile = Profile::open(options->path);
+  const auto profile = open_profile(options->path);
   if (!profile) return refuse(profile.error());
   return Json{{"profile", to_json(*profile)},
               {"seed", options->seed},

@@ -7,6 +7,7 @@
 
 #include "cube/compare_rows.hpp"
 #include "cube/compare_structure.hpp"
+#include "cube/profile_file.hpp"
 
 namespace forebay::cube {
 
@@ -128,21 +129,12 @@ class ValueComparison {
   std::uint64_t values_compared_ = 0;
 };
 
-Result<Profile> open_to_read_all(const std::string& path) {
-  auto profile = Profile::open(path);
-  if (!profile) return profile;
-  if (const Status ahead = profile->read_ahead(); !ahead) {
-    return tl::unexpected<Error>(ahead.error());
-  }
-  return profile;
-}
-
 }  // namespace
 
 Result<Json> compare(const CompareOptions& options) {
-  const auto a = open_to_read_all(options.paths[0]);
+  const auto a = open_profile_to_read_all(options.paths[0]);
   if (!a) return tl::unexpected<Error>(a.error());
-  const auto b = open_to_read_all(options.paths[1]);
+  const auto b = open_profile_to_read_all(options.paths[1]);
   if (!b) return tl::unexpected<Error>(b.error());
   const StructureDifferences structure = compare_structure(a->anchor(), b->anchor());
   ValueComparison values(options, *a, *b);

@@ -197,12 +197,6 @@ Status read_stored_row(const ByteSource& source,
   return {};
 }
 
-Result<Profile> Profile::open(const std::string& path) {
-  auto source = open_plain_source(path);
-  if (!source) return tl::unexpected<Error>(source.error());
-  return open(std::move(*source));
-}
-
 Result<Profile> Profile::open(std::shared_ptr<const ByteSource> source) {
   Profile profile;
   profile.source_ = std::move(source);
@@ -218,13 +212,6 @@ Result<Profile> Profile::open(std::shared_ptr<const ByteSource> source) {
     profile.rows_.push_back(std::move(*rows));
   }
   return profile;
-}
-
-Status Profile::read_ahead() {
-  auto source = open_session_source(path());
-  if (!source) return tl::unexpected<Error>(source.error());
-  source_ = std::move(*source);
-  return {};
 }
 
 Status Profile::read_row(std::size_t metric,

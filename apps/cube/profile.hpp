@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cube/anchor.hpp"
@@ -65,8 +66,7 @@ Status read_stored_row(const ByteSource& source,
 /// A whole profile. Reading is thread-safe; metrics are named by their place in the description.
 class Profile {
  public:
-  /// Opens a file, its description and all indexes.
-  static Result<Profile> open(const std::string& path);
+  /// Reads the description and all indexes. profile_file.hpp does it for a path.
   static Result<Profile> open(std::shared_ptr<const ByteSource> source);
 
   const std::string& path() const noexcept { return source_->path(); }
@@ -76,8 +76,8 @@ class Profile {
   /// None: the metric is derived, or all its values are zero.
   const std::optional<StoredRows>& rows(std::size_t metric) const { return rows_[metric]; }
 
-  /// Has rows read ahead from now on, by a session of Forebay: for a pass in the order of the file.
-  Status read_ahead();
+  /// Has rows read through another source of the same file from now on.
+  void read_through(std::shared_ptr<const ByteSource> source) { source_ = std::move(source); }
 
   /// Fills `into` with a row's values, zeros if it is not there. `row` is its number in the
   /// numbering of the metric's kind, `into` has anchor().row_bytes(metric).

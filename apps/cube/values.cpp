@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "cube/profile_file.hpp"
+
 namespace forebay::cube {
 
 namespace {
@@ -61,7 +63,7 @@ Result<std::size_t> find_metric(const Profile& profile, const ValuesOptions& opt
 }  // namespace
 
 Result<Json> values_of(const ValuesOptions& options) {
-  const auto profile = Profile::open(options.path);
+  const auto profile = open_profile(options.path);
   if (!profile) return tl::unexpected<Error>(profile.error());
   const auto metric = find_metric(*profile, options);
   if (!metric) return tl::unexpected<Error>(metric.error());
