@@ -7,13 +7,17 @@
 
 #include <fmt/format.h>
 
+#include "command/arguments.hpp"
 #include "tipsy/analyse.hpp"
-#include "tipsy/arguments.hpp"
 #include "tipsy/check.hpp"
 #include "tipsy/generate.hpp"
 #include "tipsy/plummer.hpp"
 
 namespace forebay::tipsy {
+
+using command::ArgumentRules;
+using command::Arguments;
+using command::usage_error;
 
 namespace {
 
@@ -71,8 +75,9 @@ Result<std::uint64_t> thread_count(const Arguments& arguments) {
   return arguments.number("--threads", cores, {1, kThreadsMax});
 }
 
-ProgressMode progress_mode(const Arguments& arguments) {
-  return arguments.has("--progress") ? ProgressMode::kJsonLines : ProgressMode::kSilent;
+command::ProgressMode progress_mode(const Arguments& arguments) {
+  return arguments.has("--progress") ? command::ProgressMode::kJsonLines
+                                     : command::ProgressMode::kSilent;
 }
 
 Result<RunOptions> run_options(const Arguments& arguments) {
@@ -210,32 +215,19 @@ const std::array kCommands{
     Command{"analyse", kAnalyseRules, run_analyse},
 };
 
-Outcome failed(const Error& error) {
-  const bool is_usage = error.operation() == "usage";
-  return {is_usage ? kExitUsage : kExitFailed,
-          {},
-          dump(to_json(error, is_usage ? "usage" : ""), -1) + '\n'};
-}
-
 }  // namespace
 
-Outcome run_command(std::span<const std::string_view> words) {
+command::Outcome run_command(std::span<const std::string_view> words) {
   const std::string_view name = words.empty() ? std::string_view{} : words.front();
   const auto command = std::ranges::find(kCommands, name, &Command::name);
   if (command == kCommands.end()) {
-    return failed(usage_error("a command is needed: info, check, generate or analyse"));
+    return command::failed(usage_error("a command is needed: info, check, generate or analyse"));
   }
   const auto arguments = Arguments::parse(words.subspan(1), command->rules);
-  if (!arguments) return failed(arguments.error());
+  if (!arguments) return command::failed(arguments.error());
   const Result<Json> document = command->run(*arguments);
-  if (!document) return failed(document.error());
-  const bool ok = document->value("ok", true);
-  return {ok ? kExitDone : kExitProblems, dump(*document, 1) + '\n', {}};
-}
-
-std::string describe_exception(std::string_view what) {
-  const Error error({.kind = ErrorClass::kException, .cause = std::string(what)});
-  return dump(to_json(error), -1) + '\n';
+  if (!document) return command::failed(document.error());
+  return command::answered(*document);
 }
 
 }  // namespace forebay::tipsy

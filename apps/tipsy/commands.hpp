@@ -3,27 +3,13 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
+
+#include "command/report.hpp"
 
 namespace forebay::tipsy {
 
-inline constexpr int kExitDone = 0;
-inline constexpr int kExitFailed = 1;
-inline constexpr int kExitUsage = 2;
-inline constexpr int kExitProblems = 3;  ///< check found some
-
-/// What the program prints at its end, and its exit code.
-struct Outcome {
-  int exit_code = kExitDone;
-  std::string output;  ///< for standard output
-  std::string errors;  ///< for standard error
-};
-
 /// Runs `words`: a command, a path, options. Progress goes to standard error meanwhile.
-Outcome run_command(std::span<const std::string_view> words);
-
-/// The error line for an exception, such as one of memory running out.
-std::string describe_exception(std::string_view what);
+command::Outcome run_command(std::span<const std::string_view> words);
 
 }  // namespace forebay::tipsy

@@ -16,6 +16,11 @@
 namespace forebay::tipsy {
 namespace {
 
+using command::kExitDone;
+using command::kExitFailed;
+using command::kExitProblems;
+using command::kExitUsage;
+using command::Outcome;
 using testing::TempFolder;
 
 /// Runs a command that must end with `exit_code`; its document, or its error.

@@ -63,7 +63,7 @@ struct Work {
   const GenerateOptions& options;
   const SnapshotWriter& writer;
   const Blocks& blocks;
-  Progress& progress;
+  command::Progress& progress;
   std::atomic<std::uint64_t> next_block{0};
   std::atomic<bool> failed{false};
   std::mutex mutex;
@@ -78,7 +78,7 @@ struct Work {
 
 void draw_block(const GenerateOptions& options,
                 const RecordRun& run,
-                Random& random,
+                command::Random& random,
                 std::span<std::byte> records) {
   const RecordShape shape{run.family, options.layout.precision, options.layout.order};
   std::array<Particle, kBatchParticles> batch;
@@ -98,7 +98,7 @@ void work_on(Work& work) {
     if (block >= work.blocks.count()) return;
     const RecordRun run = work.blocks.at(block);
     const auto bytes = std::span(records).first(run.bytes.size);
-    Random random(work.options.seed, block);
+    command::Random random(work.options.seed, block);
     draw_block(work.options, run, random, bytes);
     const Status written = work.writer.write(run.bytes.offset, bytes);
     if (!written) work.fail(written.error());
@@ -130,9 +130,9 @@ Status generate(const GenerateOptions& options) {
   auto writer = SnapshotWriter::create(options.path, options.layout, 0.0);
   if (!writer) return tl::unexpected<Error>(writer.error());
   const Blocks blocks(options.layout);
-  Progress progress(options.progress,
-                    {"writing " + options.path, "bytes",
-                     records_bytes(options.layout.counts, options.layout.precision)});
+  command::Progress progress(options.progress,
+                             {"writing " + options.path, "bytes",
+                              records_bytes(options.layout.counts, options.layout.precision)});
   progress.advance(0);  // an empty snapshot is done now
   Work work{options, *writer, blocks, progress, {}, {}, {}, {}};
   {

@@ -7,8 +7,8 @@
 
 #include <string>
 
+#include "command/progress.hpp"
 #include "tipsy/layout.hpp"
-#include "tipsy/progress.hpp"
 
 namespace forebay::tipsy {
 
@@ -17,7 +17,7 @@ struct GenerateOptions {
   Layout layout;
   std::uint64_t seed = 1;
   unsigned threads = 1;
-  ProgressMode progress = ProgressMode::kSilent;
+  command::ProgressMode progress = command::ProgressMode::kSilent;
 };
 
 /// Counts of gas, dark and star particles (1 : 2 : 1, the rest dark) whose file has at most

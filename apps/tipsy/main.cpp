@@ -10,13 +10,13 @@
 int main(int argument_count, char** argument_values) {
   const std::vector<std::string_view> words(argument_values + 1, argument_values + argument_count);
   try {
-    const forebay::tipsy::Outcome outcome = forebay::tipsy::run_command(words);
+    const forebay::command::Outcome outcome = forebay::tipsy::run_command(words);
     std::fputs(outcome.output.c_str(), stdout);
     std::fputs(outcome.errors.c_str(), stderr);
-    return std::fflush(stdout) == 0 ? outcome.exit_code : forebay::tipsy::kExitFailed;
+    return std::fflush(stdout) == 0 ? outcome.exit_code : forebay::command::kExitFailed;
   } catch (const std::exception& caught) {
-    const std::string text = forebay::tipsy::describe_exception(caught.what());
+    const std::string text = forebay::command::describe_exception(caught.what());
     std::fputs(text.c_str(), stderr);
-    return forebay::tipsy::kExitFailed;
+    return forebay::command::kExitFailed;
   }
 }

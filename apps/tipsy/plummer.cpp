@@ -14,7 +14,7 @@ using Vector = std::array<double, 3>;
 double square(double x) { return x * x; }
 
 /// A point of the unit ball and its squared distance from the middle, never 0.
-double draw_in_ball(Random& random, Vector& point) {
+double draw_in_ball(command::Random& random, Vector& point) {
   double distance2 = 0;
   do {
     for (double& x : point)
@@ -25,7 +25,7 @@ double draw_in_ball(Random& random, Vector& point) {
 }
 
 /// A direction (Marsaglia 1972): no trigonometry.
-Vector draw_direction(Random& random) {
+Vector draw_direction(command::Random& random) {
   double u = 0;
   double v = 0;
   double s = 0;
@@ -39,7 +39,7 @@ Vector draw_direction(Random& random) {
 }
 
 /// Speed as a part of the speed of escape: density q^2 (1 - q^2)^(7/2), whose maximum is below 0.1.
-double draw_speed(Random& random) {
+double draw_speed(command::Random& random) {
   for (;;) {
     const double q = random.uniform();
     const double rest = 1 - q * q;
@@ -48,7 +48,7 @@ double draw_speed(Random& random) {
 }
 
 /// The fields after the velocity; `w` is (1 + r^2)^(-1/2), also the depth of the potential.
-std::array<float, 5> draw_tail(Random& random, Family family, double w) {
+std::array<float, 5> draw_tail(command::Random& random, Family family, double w) {
   const auto phi = static_cast<float>(-w);
   const auto eps = static_cast<float>(kSofteningLength);
   if (family == Family::kDark) return {eps, phi};
@@ -65,7 +65,7 @@ std::array<float, 5> draw_tail(Random& random, Family family, double w) {
 
 }  // namespace
 
-Particle draw_plummer(Random& random, Family family, std::uint64_t particle_count) {
+Particle draw_plummer(command::Random& random, Family family, std::uint64_t particle_count) {
   // The mass inside r is s^3 with s = r / sqrt(1 + r^2), and s^3 is also how the volume of a ball
   // grows: a uniform point of the unit ball gives direction and s at once.
   Particle particle;

@@ -4,7 +4,7 @@
 // defines to the last bit: the same seed gives the same file on every machine.
 #pragma once
 
-#include "tipsy/random.hpp"
+#include "command/random.hpp"
 #include "tipsy/record.hpp"
 
 namespace forebay::tipsy {
@@ -17,6 +17,6 @@ inline constexpr double kSofteningLength = 0.015625;
 /// Draws one particle of a snapshot of `particle_count` equal masses: a position from the density
 /// (1 + r^2)^(-5/2), an isotropic velocity from the distribution function by von Neumann's
 /// rejection (Aarseth, Henon and Wielen 1974), and plausible values for the fields of its family.
-Particle draw_plummer(Random& random, Family family, std::uint64_t particle_count);
+Particle draw_plummer(command::Random& random, Family family, std::uint64_t particle_count);
 
 }  // namespace forebay::tipsy

@@ -21,7 +21,7 @@ double dot(const std::array<double, 3>& a, const std::array<double, 3>& b) {
 const std::vector<Particle>& sphere() {
   static const std::vector<Particle> particles = [] {
     std::vector<Particle> drawn;
-    Random random(42, 0);
+    command::Random random(42, 0);
     for (std::size_t i = 0; i < kCount; ++i) {
       drawn.push_back(draw_plummer(random, kFamilies[i % 3], kCount));
     }
@@ -131,7 +131,7 @@ TEST(Plummer, fields_are_plausible) {
 
 TEST(Plummer, streams_of_one_seed_differ_and_repeat) {
   const auto first_of = [](std::uint64_t seed, std::uint64_t stream) {
-    Random random(seed, stream);
+    command::Random random(seed, stream);
     return draw_plummer(random, Family::kDark, 1);
   };
   EXPECT_EQ(first_of(1, 0), first_of(1, 0));

@@ -75,20 +75,4 @@ Json to_json(const std::optional<SourceReport>& report) {
           {"reason", plan.reason}};
 }
 
-Json to_json(const Error& error, std::string_view class_name) {
-  Json offset = nullptr;
-  if (error.offset_bytes()) offset = *error.offset_bytes();
-  const Json details{{"class", class_name.empty() ? name_of(error.kind()) : class_name},
-                     {"operation", error.operation()},
-                     {"path", error.path()},
-                     {"offset", offset},
-                     {"errno", error.error_number()},
-                     {"message", error.message()}};
-  return {{"error", details}};
-}
-
-std::string dump(const Json& document, int indent) {
-  return document.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
-
 }  // namespace forebay::tipsy

@@ -26,7 +26,7 @@ struct RunOptions {
   std::uint64_t tasks = 4096;
   unsigned threads = 1;
   Cache cache = Cache::kAsItIs;
-  ProgressMode progress = ProgressMode::kSilent;
+  command::ProgressMode progress = command::ProgressMode::kSilent;
 };
 
 /// Seconds since a Stopwatch was made.
@@ -92,8 +92,8 @@ Result<Part> Run::survey(const Part& empty) {
   if (const Status begun = source_->begin({0, layout->end_bytes()}); !begun) {
     return tl::unexpected<Error>(begun.error());
   }
-  Progress progress(options_.progress,
-                    {"reading " + options_.path, "particles", layout->counts.total()});
+  command::Progress progress(options_.progress,
+                             {"reading " + options_.path, "particles", layout->counts.total()});
   Survey<Part> survey({*layout, options_.tasks, options_.threads}, *source_, empty);
   Result<Part> result = survey.run(progress);
   account(survey.meter(), start_s);

@@ -29,7 +29,7 @@ TEST(Sample, ranges_are_everything_or_spread_without_overlap) {
 }
 
 std::vector<Particle> sphere_at(const Vector& centre, std::size_t count) {
-  Random random(5, 0);
+  command::Random random(5, 0);
   std::vector<Particle> particles;
   for (std::size_t i = 0; i < count; ++i) {
     particles.push_back(draw_plummer(random, Family::kDark, count));

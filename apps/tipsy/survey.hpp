@@ -12,10 +12,10 @@
 #include <span>
 #include <utility>
 
+#include "command/progress.hpp"
 #include "runner/task.hpp"
 #include "tipsy/compute_meter.hpp"
 #include "tipsy/layout.hpp"
-#include "tipsy/progress.hpp"
 #include "tipsy/record.hpp"
 #include "tipsy/record_cutter.hpp"
 #include "tipsy/source.hpp"
@@ -80,7 +80,7 @@ class Survey {
       : plan_(plan), source_(source), empty_(empty), sum_(empty), group_(source.loop()) {}
 
   /// Blocks until all tasks have ended; the Error of the first task that failed, else the sum.
-  Result<Part> run(Progress& progress) {
+  Result<Part> run(command::Progress& progress) {
     progress.advance(0);  // a survey of nothing is done now
     for (std::uint64_t i = 0; i < plan_.tasks; ++i)
       group_.spawn(read_share(i, progress));
@@ -96,7 +96,7 @@ class Survey {
   /// Particles in flight between decoding and computing; they stay in the fastest cache.
   static constexpr std::size_t kBatchParticles = 128;
 
-  runner::Task read_share(std::uint64_t index, Progress& progress) {
+  runner::Task read_share(std::uint64_t index, command::Progress& progress) {
     const ParticleRange share = share_of(plan_.layout.counts.total(), index, plan_.tasks);
     std::unique_ptr<Part> part;
     RecordCutter cutter(plan_.layout, share);
@@ -114,7 +114,7 @@ class Survey {
   void compute(std::span<const std::byte> bytes,
                RecordCutter& cutter,
                Part& part,
-               Progress& progress) {
+               command::Progress& progress) {
     const std::uint64_t before = cutter.rest().count();
     {
       const ComputeMeter::Spell spell(meter_);

@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 
+#include "command/published_file.hpp"
 #include "tipsy/layout.hpp"
 
 namespace forebay::tipsy {
@@ -21,24 +23,19 @@ class SnapshotWriter {
   /// written (counts over its header's limit), kNoSpace, kPermission, ...
   static Result<SnapshotWriter> create(const std::string& path, const Layout& layout, double time);
 
-  SnapshotWriter(SnapshotWriter&& other) noexcept;
-  SnapshotWriter& operator=(SnapshotWriter&&) = delete;
-  ~SnapshotWriter();  ///< removes the temporary file unless committed
-
   /// Writes records at `offset` from the start of the file.
-  Status write(std::uint64_t offset, std::span<const std::byte> records) const;
+  Status write(std::uint64_t offset, std::span<const std::byte> records) const {
+    return file_.write(offset, records);
+  }
 
-  /// Syncs the data and gives the file its name. Call it once.
-  Status commit();
+  /// Syncs the data and gives the file its name. Call it once. A writer that goes without it
+  /// leaves nothing.
+  Status commit() { return file_.publish(); }
 
  private:
-  SnapshotWriter(std::string path, std::string temporary, int descriptor);
-  Status reserve(std::uint64_t size_bytes) const;
-  Error error(const char* operation, int error_number) const;
+  explicit SnapshotWriter(command::PublishedFile file) : file_(std::move(file)) {}
 
-  std::string path_;
-  std::string temporary_;
-  int descriptor_ = -1;
+  command::PublishedFile file_;
 };
 
 }  // namespace forebay::tipsy

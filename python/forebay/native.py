@@ -67,6 +67,18 @@ def find(name: str) -> Path:
     return path
 
 
+def options_of(options: dict) -> list[str]:
+    """Options of a command as words for a program: same names, absent where not given."""
+    words = []
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            words += [option, str(value)]
+    return words
+
+
 def is_there(name: str) -> bool:
     """Whether a native program was built here: those for MPI are not, where there is none."""
     try:

@@ -30,6 +30,11 @@ COMMANDS = [
     ["tipsy", "check", "--help"],
     ["tipsy", "generate", "--help"],
     ["tipsy", "analyse", "--help"],
+    ["cube", "--help"],
+    ["cube", "info", "--help"],
+    ["cube", "check", "--help"],
+    ["cube", "generate", "--help"],
+    ["cube", "diff", "--help"],
 ]
 PROGRAM = """
 import json, sys

@@ -21,6 +21,7 @@ COMMANDS = {
     "machine": ("forebay.cli.machine", "Descriptions of parallel storage: list, show, check."),
     "model": ("forebay.cli.model", "What the models say: the gain of writing behind."),
     "tipsy": ("forebay.cli.tipsy", "Make, check and analyse Tipsy snapshots."),
+    "cube": ("forebay.cli.cube", "Cube profiles (.cubex): look into, check, make, compare."),
     "calibrate": ("forebay.cli.calibrate", "Measure a storage: a machine file of it."),
     "bench": ("forebay.cli.bench", "Run benchmarks: a table and a picture against the goals."),
     "emufs": ("forebay.cli.emufs", "Mount a folder as an emulated parallel file system."),

@@ -50,25 +50,13 @@ def source_options(function):
 snapshot_argument = click.argument("file", type=click.Path())
 
 
-def native_arguments(options: dict) -> list[str]:
-    """Options of ours as options of forebay-tipsy: same names, absent where not given."""
-    arguments = []
-    for name, value in options.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            arguments.append(option)
-        elif value is not None and value is not False:
-            arguments += [option, str(value)]
-    return arguments
-
-
 def ask(
     action: str, file: str, options: dict, answers: tuple[int, ...] = (0,), told: str = ""
 ) -> native.Answer:
     """Calls forebay-tipsy and shows its progress, with `told` before it."""
     from forebay.report.terminal import progress
 
-    arguments = [action, file, *native_arguments(options)]
+    arguments = [action, file, *native.options_of(options)]
     with progress(told) as on_progress:
         return native.call(PROGRAM, arguments, on_progress, answers)
 
@@ -86,7 +74,7 @@ def generate_snapshot(file: str, options: dict) -> dict:
 @json_option
 def info(file, json_file, **options):
     """What the header of FILE says."""
-    document = native.call(PROGRAM, ["info", file, *native_arguments(options)]).document
+    document = native.call(PROGRAM, ["info", file, *native.options_of(options)]).document
     report(document, json_file, lambda console: _tables().print_snapshot(console, document))
 
 

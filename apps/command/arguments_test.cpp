@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tipsy/arguments.hpp"
+#include "command/arguments.hpp"
 
 #include <forebay/range.hpp>
 
 #include <gtest/gtest.h>
 
-namespace forebay::tipsy {
+namespace forebay::command {
 namespace {
 
 const ArgumentRules kRules{{"--fast"}, {"--size", "--tasks"}};
@@ -90,5 +90,16 @@ TEST(Arguments, sizes_out_of_bounds_are_refused_with_option_and_bounds) {
   EXPECT_FALSE(size_of("4097"));
 }
 
+TEST(Arguments, a_command_may_want_two_files) {
+  const ArgumentRules rules{{}, {}, 2};
+  const std::vector<std::string_view> both{"a", "--", "b"};
+  const auto parsed = Arguments::parse(both, rules);
+  ASSERT_TRUE(parsed) << parsed.error().message();
+  EXPECT_EQ(parsed->path(), "a");
+  EXPECT_EQ(parsed->paths().back(), "b");
+  const std::vector<std::string_view> one{"a"};
+  EXPECT_EQ(Arguments::parse(one, rules).error().cause(), "2 FILEs are needed, 1 are given");
+}
+
 }  // namespace
-}  // namespace forebay::tipsy
+}  // namespace forebay::command

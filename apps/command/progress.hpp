@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string>
 
-namespace forebay::tipsy {
+namespace forebay::command {
 
 /// What is counted and how much of it there is.
 struct ProgressGoal {
@@ -43,4 +43,4 @@ class Progress {
   bool ended_ = false;
 };
 
-}  // namespace forebay::tipsy
+}  // namespace forebay::command

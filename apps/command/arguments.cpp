@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tipsy/arguments.hpp"
+#include "command/arguments.hpp"
 
 #include <forebay/config.hpp>
 
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace forebay::tipsy {
+namespace forebay::command {
 
 namespace {
 
@@ -64,26 +64,27 @@ Error usage_error(std::string cause) {
 Result<Arguments> Arguments::parse(std::span<const std::string_view> words,
                                    const ArgumentRules& rules) {
   Arguments arguments;
-  std::vector<std::string_view> paths;
   while (!words.empty()) {
     const std::string_view word = words.front();
     words = words.subspan(1);
     if (word == "--") {
-      paths.insert(paths.end(), words.begin(), words.end());
+      arguments.paths_.insert(arguments.paths_.end(), words.begin(), words.end());
       break;
     }
     if (!word.starts_with("--")) {
-      paths.push_back(word);
+      arguments.paths_.emplace_back(word);
       continue;
     }
     const Status added = arguments.add_option(word, rules, words);
     if (!added) return tl::unexpected<Error>(added.error());
   }
-  if (paths.size() != 1 || paths.front().empty()) {
+  const bool has_empty = std::ranges::count(arguments.paths_, std::string{}) > 0;
+  if (arguments.paths_.size() != rules.path_count || has_empty) {
+    const std::string needed =
+        rules.path_count == 1 ? "one FILE is" : fmt::format("{} FILEs are", rules.path_count);
     return tl::unexpected<Error>(
-        usage_error(fmt::format("one FILE is needed, {} are given", paths.size())));
+        usage_error(fmt::format("{} needed, {} are given", needed, arguments.paths_.size())));
   }
-  arguments.path_ = paths.front();
   return arguments;
 }
 
@@ -128,4 +129,4 @@ Result<std::optional<std::uint64_t>> Arguments::size_bytes(std::string_view opti
                                                        option, bounds.least, bounds.most, *given)));
 }
 
-}  // namespace forebay::tipsy
+}  // namespace forebay::command

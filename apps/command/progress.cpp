@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tipsy/progress.hpp"
+#include "command/progress.hpp"
 
 #include <cstdio>
 
 #include <nlohmann/json.hpp>
 
-namespace forebay::tipsy {
+namespace forebay::command {
 
 namespace {
 constexpr std::chrono::milliseconds kInterval{1000 / Progress::kLinesPerSecond};
@@ -39,4 +39,4 @@ void Progress::print(std::uint64_t done) const {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-}  // namespace forebay::tipsy
+}  // namespace forebay::command

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace forebay::tipsy {
+namespace forebay::command {
 
 /// xoshiro256++ (Blackman and Vigna), seeded through splitmix64 as its authors advise.
 class Random {
@@ -46,4 +46,4 @@ class Random {
   std::array<std::uint64_t, 4> state_{};
 };
 
-}  // namespace forebay::tipsy
+}  // namespace forebay::command

@@ -5,6 +5,7 @@
 
 #include <forebay/error.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,22 +14,26 @@
 #include <string_view>
 #include <vector>
 
-namespace forebay::tipsy {
+namespace forebay::command {
 
 /// The options a command understands, with their dashes.
 struct ArgumentRules {
   std::vector<std::string_view> flags;   ///< stand alone
   std::vector<std::string_view> values;  ///< `--name VALUE` or `--name=VALUE`
+  std::size_t path_count = 1;            ///< how many files are named
 };
 
 /// One command's arguments. All failures are kInvalidArgument with operation "usage".
 class Arguments {
  public:
-  /// Sorts `words` (what follows the command) into options and exactly one path. `--` ends options.
+  /// Sorts `words` (what follows the command) into options and paths, as many as
+  /// the rules want. `--` ends options.
   static Result<Arguments> parse(std::span<const std::string_view> words,
                                  const ArgumentRules& rules);
 
-  const std::string& path() const noexcept { return path_; }
+  /// The first path; the others, where the rules want more, are in paths().
+  const std::string& path() const noexcept { return paths_.front(); }
+  std::span<const std::string> paths() const noexcept { return paths_; }
   bool has(std::string_view option) const { return options_.contains(option); }
   /// The value as given, empty for a flag; nullopt if the option is absent.
   std::optional<std::string_view> text(std::string_view option) const;
@@ -51,11 +56,11 @@ class Arguments {
                     const ArgumentRules& rules,
                     std::span<const std::string_view>& rest);
 
-  std::string path_;
+  std::vector<std::string> paths_;
   std::map<std::string, std::string, std::less<>> options_;
 };
 
 /// A usage error.
 Error usage_error(std::string cause);
 
-}  // namespace forebay::tipsy
+}  // namespace forebay::command

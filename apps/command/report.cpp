@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command/report.hpp"
+
+namespace forebay::command {
+
+Json to_json(const Error& error, std::string_view class_name) {
+  Json offset = nullptr;
+  if (error.offset_bytes()) offset = *error.offset_bytes();
+  const Json details{{"class", class_name.empty() ? name_of(error.kind()) : class_name},
+                     {"operation", error.operation()},
+                     {"path", error.path()},
+                     {"offset", offset},
+                     {"errno", error.error_number()},
+                     {"message", error.message()}};
+  return {{"error", details}};
+}
+
+std::string dump(const Json& document, int indent) {
+  return document.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+Outcome answered(const Json& document) {
+  const bool ok = document.value("ok", true);
+  return {ok ? kExitDone : kExitProblems, dump(document, 1) + '\n', {}};
+}
+
+Outcome failed(const Error& error) {
+  const bool is_usage = error.operation() == "usage";
+  return {is_usage ? kExitUsage : kExitFailed,
+          {},
+          dump(to_json(error, is_usage ? "usage" : ""), -1) + '\n'};
+}
+
+std::string describe_exception(std::string_view what) {
+  const Error error({.kind = ErrorClass::kException, .cause = std::string(what)});
+  return dump(to_json(error), -1) + '\n';
+}
+
+}  // namespace forebay::command

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube/anchor.hpp"
+
+#include <gtest/gtest.h>
+
+#include "cube/anchor_text.hpp"
+#include "cube/testing.hpp"
+
+namespace forebay::cube {
+namespace {
+
+const std::string kMetric =
+    "<metric id=\"7\" type=\"EXCLUSIVE\"><uniq_name>time</uniq_name><dtype>DOUBLE</dtype></metric>";
+const std::string kRegion =
+    "<region id=\"5\" begin=\"1\" end=\"x\"><name>a&lt;b&gt;</name></region>";
+const std::string kLocation = "<location Id=\"0\"><name>Master</name><rank>0</rank></location>";
+
+struct Parts {
+  std::string metrics = kMetric;
+  std::string program = kRegion + "<cnode id=\"9\" calleeId=\"5\"/>";
+  std::string locations = kLocation;
+
+  std::string text() const {
+    return "<?xml version=\"1.0\"?>\n<cube version=\"4.4\"><attr key=\"a\" "
+           "value=\"&amp;\"/><metrics>" +
+           metrics + "</metrics><!-- kept --><program>" + program +
+           "</program><system><systemtreenode Id=\"0\"><name>m</name><locationgroup Id=\"0\">" +
+           locations + "</locationgroup></systemtreenode></system></cube>";
+  }
+};
+
+Anchor parsed(const std::string& text) {
+  auto anchor = parse_anchor(text);
+  EXPECT_TRUE(anchor) << anchor.error().message();
+  return anchor.value_or(Anchor{});
+}
+
+/// The error of an anchor that must be refused.
+Error refusal(const Parts& parts) {
+  const auto anchor = parse_anchor(parts.text());
+  EXPECT_FALSE(anchor);
+  return anchor ? Error({}) : anchor.error();
+}
+
+TEST(Anchor, what_is_needed_is_read) {
+  const Anchor anchor = parsed(Parts{}.text());
+  EXPECT_EQ(anchor.version, "4.4");
+  EXPECT_EQ(anchor.attributes.at(0).second, "&");
+  ASSERT_EQ(anchor.metrics.size(), 1U);
+  EXPECT_EQ(anchor.metrics[0].id, 7U);
+  EXPECT_EQ(anchor.metrics[0].type.name(), "DOUBLE");
+  EXPECT_EQ(anchor.name_at(0), "a<b>");
+  EXPECT_EQ(anchor.regions[0].end_line, -1);
+  EXPECT_EQ(anchor.call_tree.at(0).id, 9U);
+  EXPECT_EQ(anchor.row_bytes(anchor.metrics[0]), 8U);
+}
+
+TEST(Anchor, trees_are_depth_first_with_their_parents) {
+  Parts parts;
+  parts.program =
+      kRegion +
+      "<cnode id=\"1\" calleeId=\"5\"><cnode id=\"2\" calleeId=\"5\"><cnode id=\"3\" "
+      "calleeId=\"5\"/></cnode><cnode id=\"4\" calleeId=\"5\"><parameter partype=\"string\" "
+      "parkey=\"k\" parvalue=\"v\"/></cnode></cnode><cnode id=\"0\" calleeId=\"5\"/>";
+  const Anchor anchor = parsed(parts.text());
+  std::vector<std::uint32_t> ids;
+  std::vector<std::uint32_t> parents;
+  for (const CallPath& path : anchor.call_tree.paths()) {
+    ids.push_back(path.id);
+    parents.push_back(path.parent);
+  }
+  EXPECT_EQ(ids, (std::vector<std::uint32_t>{1, 2, 3, 4, 0}));
+  EXPECT_EQ(parents, (std::vector<std::uint32_t>{kNone, 0, 1, 0, kNone}));
+  EXPECT_EQ(anchor.call_tree.at(3).parameters.at(0).value, "v");
+}
+
+TEST(Anchor, locations_are_in_the_order_of_their_ids) {
+  Parts parts;
+  parts.locations = "<location Id=\"2\"><name>c</name></location>" + kLocation +
+                    "<location Id=\"1\"><name>b</name></location>";
+  const Anchor anchor = parsed(parts.text());
+  EXPECT_EQ(anchor.locations.at(2).name, "c");
+  EXPECT_EQ(anchor.locations.at(0).name, "Master");
+}
+
+TEST(Anchor, expressions_of_derived_metrics_are_read_with_and_without_quotes) {
+  Parts parts;
+  parts.metrics =
+      "<metric id=\"1\" type=\"POSTDERIVED\" viztype=\"GHOST\"><uniq_name>r</uniq_name>"
+      "<dtype>DOUBLE</dtype><cubepl rowwise=false>metric::a() / 2 &lt; 1</cubepl>"
+      "<cubeplinit>{ global(x); }</cubeplinit><cubeplaggr cubeplaggrtype=plus>arg1 + arg2"
+      "</cubeplaggr><cubeplaggr cubeplaggrtype=\"aggr\">rowwise=sum</cubeplaggr></metric>";
+  const Metric metric = parsed(parts.text()).metrics.at(0);
+  EXPECT_EQ(metric.kind, MetricKind::kPostderived);
+  EXPECT_EQ(metric.expressions.value, "metric::a() / 2 < 1");
+  EXPECT_FALSE(metric.expressions.row_wise);
+  EXPECT_EQ(metric.expressions.init, "{ global(x); }");
+  EXPECT_EQ(metric.expressions.plus, "arg1 + arg2");
+  EXPECT_EQ(metric.expressions.aggregate, "rowwise=sum");
+  EXPECT_EQ(metric.attributes.at(0).second, "GHOST");
+}
+
+TEST(Anchor, quotes_are_added_to_attributes_alone) {
+  EXPECT_EQ(with_quotes("<a rowwise=false>rowwise=x rowwise=y</a><b rowwise=\"z\"/>"),
+            "<a rowwise=\"false\">rowwise=x rowwise=y</a><b rowwise=\"z\"/>");
+  EXPECT_EQ(with_quotes("<a rowwise="), "<a rowwise=");
+  EXPECT_EQ(with_quotes("<a rowwise=f"), "<a rowwise=\"f\"");
+}
+
+TEST(Anchor, what_is_unknown_is_unsupported_and_named) {
+  Parts parts;
+  parts.metrics =
+      "<metric id=\"1\" type=\"EXCLUSIVE\"><uniq_name>u</uniq_name><dtype>QUAD</dtype></metric>";
+  EXPECT_EQ(refusal(parts).kind(), ErrorClass::kUnsupported);
+  EXPECT_NE(refusal(parts).cause().find("metric 1 (u): 'QUAD'"), std::string::npos);
+  parts.metrics =
+      "<metric id=\"1\" type=\"SIMPLE\"><uniq_name>u</uniq_name><dtype>DOUBLE</dtype></metric>";
+  EXPECT_EQ(refusal(parts).kind(), ErrorClass::kUnsupported);
+  EXPECT_NE(refusal(parts).cause().find("'SIMPLE'"), std::string::npos);
+}
+
+TEST(Anchor, damage_says_what_and_where) {
+  const auto expect = [](const Parts& parts, const std::string& text) {
+    const Error error = refusal(parts);
+    EXPECT_EQ(error.kind(), ErrorClass::kDamage);
+    EXPECT_NE(error.cause().find(text), std::string::npos) << error.message();
+    EXPECT_TRUE(error.offset_bytes());
+  };
+  expect({.metrics = kMetric + kMetric}, "two <metric> have the id 7");
+  expect({.metrics = "<metric id=\"-1\"/>"}, "id of <metric> must be a whole number");
+  expect({.metrics = "<metric/>"}, "id of <metric>");
+  expect({.program = kRegion + "<cnode id=\"1\" calleeId=\"6\"/>"}, "region 6, which is not there");
+  expect({.program = kRegion + kRegion}, "two <region> have the id 5");
+  expect({.locations = ""}, "there are no locations");
+  expect({.locations = kLocation + kLocation}, "two locations have the id 0");
+  expect({.locations = "<location Id=\"1\"/>"}, "a location has the id 1; there are 1");
+  expect({.metrics = "<metric"}, "not XML");
+  EXPECT_EQ(parse_anchor("").error().kind(), ErrorClass::kDamage);
+  EXPECT_EQ(parse_anchor("<html/>").error().kind(), ErrorClass::kDamage);
+}
+
+TEST(Anchor, a_tree_of_any_depth_is_read) {
+  constexpr int kDepth = 100000;
+  Parts parts;
+  parts.program = kRegion;
+  for (int i = 0; i < kDepth; ++i)
+    parts.program += "<cnode id=\"" + std::to_string(i) + "\" calleeId=\"5\">";
+  for (int i = 0; i < kDepth; ++i)
+    parts.program += "</cnode>";
+  EXPECT_EQ(parsed(parts.text()).call_tree.size(), static_cast<std::uint32_t>(kDepth));
+}
+
+TEST(Anchor, what_is_written_is_read_again) {
+  Anchor anchor = testing::small_anchor();
+  anchor.metrics[1].parent = 0;
+  anchor.metrics[1].description = "a < b & \"c\"";
+  anchor.metrics[1].attributes = {{"viztype", "GHOST"}};
+  anchor.metrics.push_back({.id = 30,
+                            .kind = MetricKind::kPostderived,
+                            .type = {},
+                            .unique_name = "ratio",
+                            .expressions = {.value = "1 < 2",
+                                            .init = "{}",
+                                            .plus = "a",
+                                            .minus = "b",
+                                            .aggregate = "c",
+                                            .row_wise = false}});
+  const std::string text = write_anchor(anchor);
+  const Anchor again = parsed(text);
+  EXPECT_EQ(again.metrics.at(1).description, anchor.metrics[1].description);
+  EXPECT_EQ(again.metrics.at(1).parent, 0U);
+  EXPECT_EQ(again.metrics.back().expressions, anchor.metrics.back().expressions);
+  EXPECT_EQ(again.call_tree.at(2).parameters.at(0).key, "size");
+  EXPECT_EQ(again.locations.at(3).name, anchor.locations[3].name);
+  EXPECT_EQ(write_anchor(again), text);
+}
+
+TEST(Anchor, other_metrics_leave_the_rest_as_it_is) {
+  const Parts parts{};
+  Anchor anchor = parsed(parts.text());
+  anchor.metrics[0].unique_name = "other";
+  const auto changed = with_metrics(parts.text(), anchor.metrics);
+  ASSERT_TRUE(changed);
+  EXPECT_EQ(parsed(*changed).metrics.at(0).unique_name, "other");
+  const std::string rest = parts.text().substr(parts.text().find("</metrics>"));
+  EXPECT_TRUE(changed->ends_with(rest)) << *changed;
+  EXPECT_FALSE(with_metrics("<cube/>", anchor.metrics));
+}
+
+TEST(Anchor, a_packed_text_is_unpacked_and_a_broken_one_refused) {
+  const std::string text = Parts{}.text();
+  std::string packed = testing::gzipped(text);
+  EXPECT_EQ(*anchor_text(packed), text);
+  packed.resize(packed.size() / 2);
+  ASSERT_FALSE(anchor_text(packed));
+  EXPECT_EQ(anchor_text(packed).error().kind(), ErrorClass::kDamage);
+}
+
+}  // namespace
+}  // namespace forebay::cube

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of forebay-cube, from words to documents, without printing: so tests run them too.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "command/report.hpp"
+
+namespace forebay::cube {
+
+/// Runs `words`: a command, its files, options. Progress goes to standard error meanwhile.
+command::Outcome run_command(std::span<const std::string_view> words);
+
+}  // namespace forebay::cube

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube/compare_structure.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "cube/describe.hpp"
+
+namespace forebay::cube {
+
+namespace {
+
+using MetricPlaces = std::map<std::string, std::size_t>;
+
+MetricPlaces places_of(const Anchor& anchor) {
+  MetricPlaces places;
+  for (std::size_t i = 0; i < anchor.metrics.size(); ++i)
+    places.emplace(anchor.metrics[i].unique_name, i);
+  return places;
+}
+
+/// Whether a row of one can be compared with one of the other.
+bool comparable(const Metric& a, const Metric& b) {
+  const bool types_match = a.type == b.type || (a.type.is_scalar() && b.type.is_scalar());
+  return types_match && a.kind == b.kind && is_measured(a.kind);
+}
+
+class Comparison {
+ public:
+  Comparison(const Anchor& a, const Anchor& b) : a_(a), b_(b) {}
+
+  StructureDifferences run() {
+    compare_metrics();
+    compare_call_trees();
+    compare_locations();
+    return std::move(differences_);
+  }
+
+ private:
+  template <class... Arguments>
+  void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    differences_.texts.push_back(fmt::format(format, std::forward<Arguments>(arguments)...));
+  }
+
+  template <class Value>
+  void compare(const std::string& what, const Value& a, const Value& b) {
+    if (a != b) add("{}: {} and {}", what, a, b);
+  }
+
+  void compare_metrics() {
+    const MetricPlaces places_b = places_of(b_);
+    const MetricPlaces places_a = places_of(a_);
+    for (const auto& [name, i] : places_a) {
+      const auto found = places_b.find(name);
+      if (found == places_b.end()) {
+        add("metric {} is in the first file only", name);
+      } else {
+        compare_metric(i, found->second);
+      }
+    }
+    for (const auto& [name, i] : places_b) {
+      if (!places_a.contains(name)) add("metric {} is in the second file only", name);
+    }
+  }
+
+  void compare_metric(std::size_t i, std::size_t j) {
+    const Metric& a = a_.metrics[i];
+    const Metric& b = b_.metrics[j];
+    const std::string name = "metric " + a.unique_name;
+    compare(name + ", kind", name_of(a.kind), name_of(b.kind));
+    compare(name + ", type", a.type.name(), b.type.name());
+    compare(name + ", unit", a.unit, b.unit);
+    compare(name + ", display name", a.display_name, b.display_name);
+    if (a.expressions != b.expressions) add("{}: other expressions", name);
+    if (comparable(a, b)) differences_.metrics.emplace_back(i, j);
+  }
+
+  void compare_call_trees() {
+    const CallTree& a = a_.call_tree;
+    const CallTree& b = b_.call_tree;
+    if (a.size() != b.size()) {
+      add("call paths: {} and {}", a.size(), b.size());
+      differences_.rows_match = false;
+    }
+    for (std::uint32_t place = 0; place < std::min(a.size(), b.size()); ++place) {
+      if (a.at(place).parent == b.at(place).parent && a_.name_at(place) == b_.name_at(place)) {
+        continue;
+      }
+      add("call path {}: {} and {}, and what follows is not compared", place, path_name(a_, place),
+          path_name(b_, place));
+      differences_.rows_match = false;
+      return;
+    }
+  }
+
+  void compare_locations() {
+    if (a_.locations.size() != b_.locations.size()) {
+      add("locations: {} and {}", a_.locations.size(), b_.locations.size());
+      differences_.rows_match = false;
+      return;
+    }
+    for (std::uint32_t id = 0; id < a_.locations.size(); ++id) {
+      if (location_name(a_, id) == location_name(b_, id)) continue;
+      add("location {}: {} and {}, and others may differ", id, location_name(a_, id),
+          location_name(b_, id));
+      return;
+    }
+  }
+
+  const Anchor& a_;
+  const Anchor& b_;
+  StructureDifferences differences_;
+};
+
+}  // namespace
+
+StructureDifferences compare_structure(const Anchor& a, const Anchor& b) {
+  return Comparison(a, b).run();
+}
+
+}  // namespace forebay::cube

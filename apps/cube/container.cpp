@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube/container.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace forebay::cube {
+
+namespace {
+
+constexpr char kGnuLongName = 'L';
+constexpr char kPaxMember = 'x';
+constexpr char kPaxAll = 'g';
+
+/// Goes through an archive block by block.
+class Walk {
+ public:
+  explicit Walk(const ByteSource& source) : source_(source) {}
+
+  Result<Container> run() {
+    if (const Status begun = refuse_gzip(); !begun) return tl::unexpected<Error>(begun.error());
+    while (!ended_) {
+      if (const Status stepped = step(); !stepped) return tl::unexpected<Error>(stepped.error());
+    }
+    return std::move(container_);
+  }
+
+ private:
+  Status refuse_gzip() const {
+    TarBlock block{};
+    if (source_.size_bytes() < block.size()) return {};
+    if (const Status read = source_.read(0, block); !read) return read;
+    if (block[0] != std::byte{0x1f} || block[1] != std::byte{0x8b}) return {};
+    return fail(ErrorClass::kUnsupported, 0,
+                "the file is compressed as a whole; unpack it with gunzip first");
+  }
+
+  Status step() {
+    if (source_.size_bytes() - offset_ < kTarBlockBytes) return end_early();
+    TarBlock block{};
+    if (const Status read = source_.read(offset_, block); !read) return read;
+    if (is_zero(block)) return pass_zeros();
+    const Result<TarHeader> header = decode_tar_header(block);
+    if (!header) return tl::unexpected<Error>(inside(header.error(), source_.path(), offset_));
+    return take(*header);
+  }
+
+  /// One block of zeros is CubeLib's way to fill a member, two are the end.
+  Status pass_zeros() {
+    const std::uint64_t next = offset_ + kTarBlockBytes;
+    if (source_.size_bytes() - next < kTarBlockBytes) return end_early();
+    TarBlock block{};
+    if (const Status read = source_.read(next, block); !read) return read;
+    if (is_zero(block)) {
+      ended_ = true;
+      return {};
+    }
+    remark(offset_, "a block of zeros between members, as CubeLib writes it");
+    offset_ = next;
+    return {};
+  }
+
+  Status end_early() {
+    if (container_.members.empty()) {
+      return fail(ErrorClass::kDamage, offset_, "the archive ends before its first member");
+    }
+    remark(offset_, "the archive has no end of two blocks of zeros");
+    ended_ = true;
+    return {};
+  }
+
+  Status take(const TarHeader& header) {
+    const std::uint64_t begin = offset_ + kTarBlockBytes;
+    const std::uint64_t left = source_.size_bytes() - begin;
+    if (header.size_bytes > left) {
+      return fail(
+          ErrorClass::kShortFile, source_.size_bytes(),
+          fmt::format("{} bytes of member {} are missing", header.size_bytes - left, header.name));
+    }
+    if (header.kind == kGnuLongName || header.kind == kPaxMember || header.kind == kPaxAll) {
+      return fail(ErrorClass::kUnsupported, offset_,
+                  "a member with an extended header, which no profile needs; pack it again in the "
+                  "format ustar");
+    }
+    if (!header.checksum_is_right) {
+      remark(offset_, fmt::format("the header of {} has a wrong checksum", header.name));
+    }
+    if (header.is_file()) {
+      if (const Status added = add(header, begin); !added) return added;
+    }
+    // The last member need not be filled up.
+    offset_ = begin + std::min(in_blocks(header.size_bytes), left);
+    return {};
+  }
+
+  Status add(const TarHeader& header, std::uint64_t begin) {
+    std::string name = header.name;
+    if (name.starts_with("./")) name.erase(0, 2);
+    if (!names_.insert(name).second && name != kPaddingName) {
+      return fail(ErrorClass::kDamage, offset_, fmt::format("there are two members {}", name));
+    }
+    if (container_.members.size() == kMembersMax) {
+      return fail(ErrorClass::kDamage, offset_,
+                  fmt::format("there are more than {} members", kMembersMax));
+    }
+    container_.members.push_back({std::move(name), offset_, {begin, header.size_bytes}});
+    return {};
+  }
+
+  void remark(std::uint64_t offset, std::string text) {
+    container_.remarks.push_back({offset, std::move(text)});
+  }
+
+  Status fail(ErrorClass kind, std::uint64_t offset, std::string cause) const {
+    return failure({.kind = kind,
+                    .operation = "read the archive",
+                    .path = source_.path(),
+                    .offset_bytes = offset,
+                    .cause = std::move(cause)});
+  }
+
+  const ByteSource& source_;
+  Container container_;
+  std::set<std::string> names_;
+  std::uint64_t offset_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+std::string data_name(std::uint32_t metric_id) { return fmt::format("{}.data", metric_id); }
+std::string index_name(std::uint32_t metric_id) { return fmt::format("{}.index", metric_id); }
+
+const Member* Container::find(std::string_view name) const {
+  const auto found = std::ranges::find(members, name, &Member::name);
+  return found == members.end() ? nullptr : &*found;
+}
+
+Result<Container> read_container(const ByteSource& source) { return Walk(source).run(); }
+
+}  // namespace forebay::cube

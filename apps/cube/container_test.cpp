@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube/container.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "cube/testing.hpp"
+
+namespace forebay::cube {
+namespace {
+
+using testing::MemorySource;
+
+/// An archive made block by block.
+class Archive {
+ public:
+  Archive& member(const std::string& name, const std::string& content, char kind = '0') {
+    TarBlock block = encode_tar_header(name, content.size());
+    if (kind != '0') {
+      block[156] = static_cast<std::byte>(kind);
+      sign(block);
+    }
+    append(block);
+    append(testing::bytes_of(content));
+    bytes_.resize(in_blocks(bytes_.size()));
+    return *this;
+  }
+  Archive& zeros(std::size_t blocks) {
+    bytes_.resize(bytes_.size() + blocks * kTarBlockBytes);
+    return *this;
+  }
+  Archive& cut(std::size_t size_bytes) {
+    bytes_.resize(size_bytes);
+    return *this;
+  }
+  Archive& set(std::size_t offset, char c) {
+    bytes_[offset] = static_cast<std::byte>(c);
+    return *this;
+  }
+  Result<Container> read() const { return read_container(MemorySource(bytes_)); }
+
+ private:
+  void append(std::span<const std::byte> bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  static void sign(TarBlock& block) {
+    std::ranges::fill(std::span(block).subspan(148, 8), std::byte{' '});
+    unsigned sum = 0;
+    for (const std::byte byte : block)
+      sum += static_cast<unsigned>(byte);
+    const std::string digits = fmt_octal(sum);
+    for (std::size_t i = 0; i < digits.size(); ++i)
+      block[148 + i] = static_cast<std::byte>(digits[i]);
+  }
+  static std::string fmt_octal(unsigned number) {
+    std::string digits;
+    for (int shift = 15; shift >= 0; shift -= 3)
+      digits += static_cast<char>('0' + (number >> static_cast<unsigned>(shift)) % 8);
+    return digits + '\0';
+  }
+
+  std::vector<std::byte> bytes_;
+};
+
+TEST(Container, members_are_found_by_name) {
+  const auto container =
+      Archive().member("0.data", "abc").member("./anchor.xml", "").zeros(2).read();
+  ASSERT_TRUE(container) << container.error().message();
+  EXPECT_TRUE(container->remarks.empty());
+  ASSERT_NE(container->find("0.data"), nullptr);
+  EXPECT_EQ(container->find("0.data")->bytes, (ByteRange{512, 3}));
+  EXPECT_NE(container->find("anchor.xml"), nullptr);
+  EXPECT_EQ(container->find("1.data"), nullptr);
+}
+
+TEST(Container, what_is_no_ordinary_file_is_passed_over) {
+  const auto container = Archive().member("folder", "", '5').member("a", "1").zeros(2).read();
+  ASSERT_TRUE(container) << container.error().message();
+  EXPECT_EQ(container->members.size(), 1U);
+}
+
+TEST(Container, the_extra_block_of_cubelib_is_passed_over_with_a_remark) {
+  const auto container =
+      Archive().member("a", std::string(512, 'x')).zeros(1).member("b", "1").zeros(2).read();
+  ASSERT_TRUE(container) << container.error().message();
+  EXPECT_NE(container->find("b"), nullptr);
+  ASSERT_EQ(container->remarks.size(), 1U);
+  EXPECT_EQ(container->remarks[0].offset, 1024U);
+}
+
+TEST(Container, a_missing_end_and_a_wrong_checksum_are_remarks) {
+  for (const std::size_t zeros : {0U, 1U}) {
+    const auto container = Archive().member("a", "1").zeros(zeros).set(150, '7').read();
+    ASSERT_TRUE(container) << container.error().message();
+    EXPECT_EQ(container->remarks.size(), 2U);
+  }
+  const auto unfilled = Archive().member("a", "123").cut(515).read();
+  ASSERT_TRUE(unfilled) << unfilled.error().message();
+  EXPECT_EQ(unfilled->find("a")->bytes.size, 3U);
+}
+
+void expect_refused(const Archive& archive, ErrorClass kind, std::uint64_t offset) {
+  const auto container = archive.read();
+  ASSERT_FALSE(container);
+  EXPECT_EQ(container.error().kind(), kind) << container.error().message();
+  EXPECT_EQ(container.error().offset_bytes(), offset) << container.error().message();
+  EXPECT_EQ(container.error().path(), "memory");
+}
+
+TEST(Container, damage_is_an_error_with_its_place) {
+  expect_refused(Archive(), ErrorClass::kDamage, 0);
+  expect_refused(Archive().zeros(1), ErrorClass::kDamage, 0);
+  expect_refused(Archive().member("a", "1").cut(100), ErrorClass::kDamage, 0);
+  expect_refused(Archive().member("a", std::string(600, 'x')).cut(1000), ErrorClass::kShortFile,
+                 1000);
+  expect_refused(Archive().member("a", "1").member("a", "2").zeros(2), ErrorClass::kDamage, 1024);
+  expect_refused(Archive().member("a", "1").member("b", "2").set(1024 + 257, 'x').set(1024, 'y'),
+                 ErrorClass::kDamage, 1024);
+  expect_refused(Archive().member("x", "long", 'L').zeros(2), ErrorClass::kUnsupported, 0);
+  expect_refused(Archive().member("x", "pax", 'x').zeros(2), ErrorClass::kUnsupported, 0);
+  expect_refused(Archive().member("\x1f\x8b", "gzip"), ErrorClass::kUnsupported, 0);
+}
+
+}  // namespace
+}  // namespace forebay::cube

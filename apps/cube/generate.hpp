@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a synthetic profile as fast as the disk takes it: rows are computed and written by
+// whichever thread is free, each to its place.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "command/progress.hpp"
+#include "cube/index.hpp"
+#include "cube/synthetic.hpp"
+
+namespace forebay::cube {
+
+struct GenerateOptions {
+  std::string path;
+  SyntheticShape shape;
+  std::uint64_t rows = 0;  ///< of all metrics; from metrics to metrics * call paths
+  std::uint64_t seed = 1;
+  IndexFormat index = IndexFormat::kSparse;  ///< dense: of metrics that have all rows
+  ByteOrder order = ByteOrder::kLittle;
+  std::optional<int> packing_level = std::nullopt;  ///< absent: plain rows
+  unsigned workers = 1;
+  command::ProgressMode progress = command::ProgressMode::kSilent;
+};
+
+/// The rows of the deck's inputs: 614, which is all but two of 11 metrics with 56 call paths. Other
+/// shapes have all.
+std::uint64_t usual_rows(const SyntheticShape& shape);
+
+/// Writes the file; its bytes depend on the options without workers. Plain rows need one row of
+/// memory for each worker, compressed ones those of one metric. After a failure there is no new
+/// file.
+Status generate(const GenerateOptions& options);
+
+}  // namespace forebay::cube

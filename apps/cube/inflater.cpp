@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube/inflater.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+namespace forebay::cube {
+
+namespace {
+
+constexpr int kGzipWindow = 15 + 16;  // the largest window, with gzip's header
+constexpr std::size_t kStepBytes = 1U << 20U;
+
+const Bytef* input(std::span<const std::byte> bytes) {
+  return reinterpret_cast<const Bytef*>(bytes.data());
+}
+
+Error fault(ErrorClass kind, std::string cause) {
+  return Error({.kind = kind, .operation = "unpack", .cause = std::move(cause)});
+}
+
+/// Ends a stream of zlib whatever happens.
+struct StreamEnd {
+  void operator()(z_stream* stream) const { ::inflateEnd(stream); }
+};
+
+/// Unpacks what `stream` has, in steps of bounded memory.
+Result<std::string> inflate_all(z_stream& stream, std::uint64_t limit_bytes) {
+  std::string text;
+  int result = Z_OK;
+  while (result != Z_STREAM_END) {
+    const std::size_t done = text.size();
+    if (done > limit_bytes) {
+      return tl::unexpected<Error>(
+          fault(ErrorClass::kLimit, fmt::format("more than {} bytes", limit_bytes)));
+    }
+    text.resize(done + kStepBytes);
+    stream.next_out = reinterpret_cast<Bytef*>(text.data() + done);
+    stream.avail_out = kStepBytes;
+    result = ::inflate(&stream, Z_NO_FLUSH);
+    text.resize(text.size() - stream.avail_out);
+    if (result != Z_OK && result != Z_STREAM_END) {
+      return tl::unexpected<Error>(
+          fault(ErrorClass::kDamage, "a gzip stream is broken or ends early"));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Status deflate_row(std::span<const std::byte> row, int level, std::vector<std::byte>& packed) {
+  packed.resize(::compressBound(row.size()));
+  uLongf size_bytes = packed.size();
+  const int result = ::compress2(reinterpret_cast<Bytef*>(packed.data()), &size_bytes, input(row),
+                                 row.size(), level);
+  if (result != Z_OK) {
+    return tl::unexpected<Error>(fault(ErrorClass::kLimit, "no memory to compress a row"));
+  }
+  packed.resize(size_bytes);
+  return {};
+}
+
+Status inflate_row(std::span<const std::byte> packed, std::span<std::byte> row) {
+  uLongf size_bytes = row.size();
+  const int result =
+      ::uncompress(reinterpret_cast<Bytef*>(row.data()), &size_bytes, input(packed), packed.size());
+  if (result == Z_MEM_ERROR) {
+    return tl::unexpected<Error>(fault(ErrorClass::kLimit, "no memory to unpack a row"));
+  }
+  if (result == Z_BUF_ERROR) {
+    return tl::unexpected<Error>(
+        fault(ErrorClass::kDamage,
+              fmt::format("the zlib stream is incomplete, or of more than {} bytes", row.size())));
+  }
+  if (result != Z_OK) {
+    return tl::unexpected<Error>(fault(ErrorClass::kDamage, "the zlib stream is broken"));
+  }
+  if (size_bytes == row.size()) return {};
+  return tl::unexpected<Error>(
+      fault(ErrorClass::kDamage,
+            fmt::format("the zlib stream holds {} bytes instead of {}", size_bytes, row.size())));
+}
+
+Result<std::string> inflate_gzip(std::span<const std::byte> packed, std::uint64_t limit_bytes) {
+  z_stream stream{};
+  if (packed.size() > std::numeric_limits<uInt>::max()) {
+    return tl::unexpected<Error>(fault(ErrorClass::kLimit, "a gzip stream of more than 4 GiB"));
+  }
+  // zlib's interface takes a pointer that it does not write through.
+  stream.next_in = const_cast<Bytef*>(input(packed));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  if (::inflateInit2(&stream, kGzipWindow) != Z_OK) {
+    return tl::unexpected<Error>(fault(ErrorClass::kLimit, "no memory to unpack"));
+  }
+  const std::unique_ptr<z_stream, StreamEnd> end(&stream);
+  return inflate_all(stream, limit_bytes);
+}
+
+}  // namespace forebay::cube

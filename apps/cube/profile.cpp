@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube/profile.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cube/inflater.hpp"
+#include "cube/mark.hpp"
+
+namespace forebay::cube {
+
+namespace {
+
+tl::unexpected<Error> fail(const ByteSource& source,
+                           ErrorClass kind,
+                           std::uint64_t offset,
+                           std::string cause) {
+  return failure({.kind = kind,
+                  .operation = "read",
+                  .path = source.path(),
+                  .offset_bytes = offset,
+                  .cause = std::move(cause)});
+}
+
+Result<std::vector<std::byte>> bytes_at(const ByteSource& source, ByteRange range) {
+  std::vector<std::byte> bytes(range.size);
+  if (const Status read = source.read(range.offset, bytes); !read) {
+    return tl::unexpected<Error>(read.error());
+  }
+  return bytes;
+}
+
+Result<std::string> text_at(const ByteSource& source, ByteRange range) {
+  std::string text(range.size, '\0');
+  const auto bytes = std::as_writable_bytes(std::span(text));
+  if (const Status read = source.read(range.offset, bytes); !read) {
+    return tl::unexpected<Error>(read.error());
+  }
+  return text;
+}
+
+/// The index of a metric; never reads more of the member than an index can need.
+Result<Index> read_index(const ByteSource& source, const Member& member, std::uint32_t row_limit) {
+  const std::uint64_t most = index_bytes(IndexFormat::kSparse, row_limit);
+  const auto bytes =
+      bytes_at(source, {member.bytes.offset, std::min<std::uint64_t>(member.bytes.size, most)});
+  if (!bytes) return tl::unexpected<Error>(bytes.error());
+  auto index = decode_index(*bytes, row_limit);
+  if (!index) {
+    return tl::unexpected<Error>(inside(index.error(), source.path(), member.bytes.offset));
+  }
+  return index;
+}
+
+Status place_plain_rows(const ByteSource& source, StoredRows& rows) {
+  const std::uint64_t room = rows.data.size - kPlainMark.size();
+  const std::uint64_t count = rows.index.rows.size();
+  rows.first_row_offset = rows.data.offset + kPlainMark.size();
+  if (count > 0 && (rows.row_bytes == 0 || room / rows.row_bytes < count)) {
+    return fail(source, ErrorClass::kShortFile, rows.data.end(),
+                fmt::format("{} rows of {} bytes are not in the {} bytes of their data", count,
+                            rows.row_bytes, rows.data.size));
+  }
+  rows.trailing_bytes = room - rows.row_bytes * count;
+  return {};
+}
+
+Status place_packed_rows(const ByteSource& source, StoredRows& rows) {
+  const ByteRange& data = rows.data;
+  rows.is_packed = true;
+  std::array<std::byte, kTableCountBytes> count_bytes{};
+  const std::uint64_t count_offset = data.offset + kPackedMark.size();
+  if (data.size < packed_head_bytes(0)) {
+    return fail(source, ErrorClass::kShortFile, data.end(), "compressed data ends in its head");
+  }
+  if (const Status read = source.read(count_offset, count_bytes); !read) return read;
+  const auto count = load<std::uint64_t>(count_bytes, rows.index.order);
+  if (count > rows.index.rows.size()) {
+    return fail(source, ErrorClass::kDamage, count_offset,
+                fmt::format("the table has {} rows, the index {}", count, rows.index.rows.size()));
+  }
+  if (data.size < packed_head_bytes(count)) {
+    return fail(source, ErrorClass::kShortFile, data.end(),
+                fmt::format("compressed data ends in its table of {} rows", count));
+  }
+  const std::uint64_t table = count_offset + kTableCountBytes;
+  const auto entries = bytes_at(source, {table, count * kTableEntryBytes});
+  if (!entries) return tl::unexpected<Error>(entries.error());
+  rows.first_row_offset = data.offset + packed_head_bytes(count);
+  auto packed = decode_packed_rows(*entries, {.row_count = rows.index.rows.size(),
+                                              .row_bytes = rows.row_bytes,
+                                              .payload_bytes = data.end() - rows.first_row_offset,
+                                              .order = rows.index.order});
+  if (!packed) return tl::unexpected<Error>(inside(packed.error(), source.path(), table));
+  rows.packed = std::move(*packed);
+  return {};
+}
+
+Status place_rows(const ByteSource& source, StoredRows& rows) {
+  std::array<std::byte, kPackedMark.size()> mark{};
+  const std::size_t size_bytes = std::min<std::uint64_t>(mark.size(), rows.data.size);
+  const auto head = std::span(mark).first(size_bytes);
+  if (const Status read = source.read(rows.data.offset, head); !read) return read;
+  if (has_mark(kPlainMark, head)) return place_plain_rows(source, rows);
+  if (has_mark(kPackedMark, head)) return place_packed_rows(source, rows);
+  return fail(source, ErrorClass::kDamage, rows.data.offset,
+              "data begins with neither CUBEX.DATA nor ZCUBEX.DATA");
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> StoredRows::place_of(std::uint32_t row) const {
+  const auto found = std::ranges::lower_bound(index.rows, row);
+  if (found == index.rows.end() || *found != row) return std::nullopt;
+  return static_cast<std::uint64_t>(found - index.rows.begin());
+}
+
+ByteRange StoredRows::row(std::uint64_t place) const {
+  if (!is_packed) return {first_row_offset + row_bytes * place, row_bytes};
+  return {first_row_offset + packed[place].offset, packed[place].size_bytes};
+}
+
+Result<Anchor> read_anchor(const ByteSource& source, const Container& container) {
+  const Member* const member = container.find(kAnchorName);
+  if (member == nullptr) {
+    return fail(source, ErrorClass::kDamage, 0, "there is no member anchor.xml: not a profile");
+  }
+  auto content = text_at(source, member->bytes);
+  if (!content) return tl::unexpected<Error>(content.error());
+  const auto in_member = [&](const Error& error) {
+    return tl::unexpected<Error>(inside(error, source.path(), member->bytes.offset));
+  };
+  auto text = anchor_text(std::move(*content));
+  if (!text) return in_member(text.error());
+  const bool was_packed = text->size() != member->bytes.size;
+  auto anchor = parse_anchor(std::move(*text));
+  if (anchor) return anchor;
+  if (!was_packed) return in_member(anchor.error());
+  // A place in a text that was packed is no place in the file.
+  const Error& error = anchor.error();
+  return fail(source, error.kind(), member->bytes.offset,
+              fmt::format("{}; at byte {} of the unpacked text", error.cause(),
+                          error.offset_bytes().value_or(0)));
+}
+
+Result<std::optional<StoredRows>> find_rows(const ByteSource& source,
+                                            const Container& container,
+                                            const Anchor& anchor,
+                                            const Metric& metric) {
+  if (!is_measured(metric.kind)) return std::optional<StoredRows>{};
+  const Member* const index = container.find(index_name(metric.id));
+  const Member* const data = container.find(data_name(metric.id));
+  if (index == nullptr && data == nullptr) return std::optional<StoredRows>{};
+  if (index == nullptr || data == nullptr) {
+    const Member& present = index == nullptr ? *data : *index;
+    return fail(
+        source, ErrorClass::kDamage, present.header_offset,
+        fmt::format("metric {} ({}) has {}, but no {}", metric.id, metric.unique_name, present.name,
+                    index == nullptr ? index_name(metric.id) : data_name(metric.id)));
+  }
+  StoredRows rows;
+  auto read = read_index(source, *index, anchor.call_tree.size());
+  if (!read) return tl::unexpected<Error>(read.error());
+  rows.index = std::move(*read);
+  rows.data = data->bytes;
+  rows.row_bytes = anchor.row_bytes(metric);
+  if (const Status placed = place_rows(source, rows); !placed) {
+    return tl::unexpected<Error>(placed.error());
+  }
+  return std::optional(std::move(rows));
+}
+
+Status read_stored_row(const ByteSource& source,
+                       const StoredRows& rows,
+                       ValueType type,
+                       std::uint64_t place,
+                       std::span<std::byte> into,
+                       RowScratch& scratch) {
+  const ByteRange range = rows.row(place);
+  if (range.empty()) {
+    std::ranges::fill(into, std::byte{0});
+    return {};
+  }
+  if (rows.is_packed) {
+    scratch.packed.resize(range.size);
+    if (const Status read = source.read(range.offset, scratch.packed); !read) return read;
+    if (const Status unpacked = inflate_row(scratch.packed, into); !unpacked) {
+      return tl::unexpected<Error>(inside(unpacked.error(), source.path(), range.offset));
+    }
+  } else if (const Status read = source.read(range.offset, into); !read) {
+    return read;
+  }
+  turn_values(type, rows.index.order, ByteOrder::kLittle, into);
+  return {};
+}
+
+Result<Profile> Profile::open(std::shared_ptr<const ByteSource> source) {
+  Profile profile;
+  profile.source_ = std::move(source);
+  auto container = read_container(*profile.source_);
+  if (!container) return tl::unexpected<Error>(container.error());
+  profile.container_ = std::move(*container);
+  auto anchor = read_anchor(*profile.source_, profile.container_);
+  if (!anchor) return tl::unexpected<Error>(anchor.error());
+  profile.anchor_ = std::move(*anchor);
+  for (const Metric& metric : profile.anchor_.metrics) {
+    auto rows = find_rows(*profile.source_, profile.container_, profile.anchor_, metric);
+    if (!rows) return tl::unexpected<Error>(rows.error());
+    profile.rows_.push_back(std::move(*rows));
+  }
+  return profile;
+}
+
+Status Profile::read_row(std::size_t metric,
+                         std::uint32_t row,
+                         std::span<std::byte> into,
+                         RowScratch& scratch) const {
+  const std::optional<StoredRows>& rows = rows_[metric];
+  const auto place = rows ? rows->place_of(row) : std::nullopt;
+  if (place) {
+    return read_stored_row(*source_, *rows, anchor_.metrics[metric].type, *place, into, scratch);
+  }
+  std::ranges::fill(into, std::byte{0});
+  return {};
+}
+
+Result<std::string> Profile::text_of(const Member& member) const {
+  return text_at(*source_, member.bytes);
+}
+
+}  // namespace forebay::cube

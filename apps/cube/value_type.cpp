@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube/value_type.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace forebay::cube {
+
+namespace {
+
+struct Name {
+  std::string_view text;
+  ValueKind kind;
+};
+/// The first name of each kind is the one that we write.
+constexpr std::array kNames{
+    Name{"INT8", ValueKind::kInt8},
+    Name{"UINT8", ValueKind::kUint8},
+    Name{"INT16", ValueKind::kInt16},
+    Name{"UINT16", ValueKind::kUint16},
+    Name{"INT32", ValueKind::kInt32},
+    Name{"UINT32", ValueKind::kUint32},
+    Name{"INT64", ValueKind::kInt64},
+    Name{"UINT64", ValueKind::kUint64},
+    Name{"DOUBLE", ValueKind::kDouble},
+    Name{"MINDOUBLE", ValueKind::kMinDouble},
+    Name{"MAXDOUBLE", ValueKind::kMaxDouble},
+    Name{"COMPLEX", ValueKind::kComplex},
+    Name{"RATE", ValueKind::kRate},
+    Name{"TAU_ATOMIC", ValueKind::kTauAtomic},
+    Name{"NDOUBLES", ValueKind::kDoubles},
+    Name{"HISTOGRAM", ValueKind::kHistogram},
+    Name{"SCALE_FUNC", ValueKind::kScaleFunction},
+    Name{"CHAR", ValueKind::kUint8},
+    Name{"SHORT INT", ValueKind::kInt16},
+    Name{"SIGNED SHORT INT", ValueKind::kInt16},
+    Name{"UNSIGNED SHORT INT", ValueKind::kUint16},
+    Name{"INT", ValueKind::kInt32},
+    Name{"SIGNED INT", ValueKind::kInt32},
+    Name{"UNSIGNED INT", ValueKind::kUint32},
+    Name{"INTEGER", ValueKind::kInt64},
+    Name{"SIGNED INTEGER", ValueKind::kInt64},
+    Name{"UNSIGNED INTEGER", ValueKind::kUint64},
+    Name{"FLOAT", ValueKind::kDouble},
+};
+
+constexpr std::uint64_t kScaleTermBytes = 20;
+/// What CubeLib reserves for a measurement: its struct has padding, its bytes in the file do not.
+constexpr std::uint64_t kScaleMeasurementRoomBytes = 24;
+
+bool has_count(ValueKind kind) {
+  return kind == ValueKind::kDoubles || kind == ValueKind::kHistogram;
+}
+
+Scalar scalar_of(ValueKind kind) {
+  return kind <= ValueKind::kDouble ? static_cast<Scalar>(kind) : Scalar::kF64;
+}
+static_assert(static_cast<int>(Scalar::kF64) == static_cast<int>(ValueKind::kDouble));
+
+std::string_view trimmed(std::string_view text) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  while (!text.empty() && is_blank(text.front()))
+    text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back()))
+    text.remove_suffix(1);
+  return text;
+}
+
+/// The n of "(n)"; nullopt if that is not what `text` is, or n is 0 or too large.
+std::optional<std::uint32_t> count_in(std::string_view text) {
+  if (text.size() < 3 || text.front() != '(' || text.back() != ')') return std::nullopt;
+  const std::string_view digits = trimmed(text.substr(1, text.size() - 2));
+  std::uint32_t count = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  const bool is_whole = error == std::errc{} && end == digits.data() + digits.size();
+  if (!is_whole || count == 0 || count > ValueType::kCountLimit) return std::nullopt;
+  return count;
+}
+
+Error unknown(std::string_view text) {
+  return Error({.kind = ErrorClass::kUnsupported,
+                .operation = "read a value type",
+                .cause = fmt::format("'{}' is no value type that is known", text)});
+}
+
+template <class T>
+double as_double(std::span<const std::byte> bytes) {
+  return static_cast<double>(load<T>(bytes));
+}
+
+std::vector<ScalarRun> scale_function(std::span<const std::byte> value, ByteOrder order) {
+  const std::uint32_t terms =
+      std::min(load<std::uint32_t>(value, order), ValueType::kScaleTermsMax);
+  const std::uint32_t measurements =
+      std::min(load<std::uint32_t>(value.subspan(4), order), ValueType::kScaleMeasurementsMax);
+  std::vector<ScalarRun> runs{{Scalar::kU32, 2}};
+  for (std::uint32_t i = 0; i < terms; ++i) {
+    runs.insert(runs.end(),
+                {{Scalar::kF64, 1}, {Scalar::kI32, 1}, {Scalar::kU32, 1}, {Scalar::kI32, 1}});
+  }
+  for (std::uint32_t i = 0; i < measurements; ++i)
+    runs.insert(runs.end(), {{Scalar::kU32, 1}, {Scalar::kF64, 2}});
+  return runs;
+}
+
+void reverse_each(std::span<std::byte> bytes, std::size_t width) {
+  for (; bytes.size() >= width; bytes = bytes.subspan(width))
+    std::ranges::reverse(bytes.first(width));
+}
+
+}  // namespace
+
+std::uint64_t ValueType::size_bytes() const noexcept {
+  switch (kind) {
+    case ValueKind::kComplex:
+    case ValueKind::kRate:
+      return 16;
+    case ValueKind::kTauAtomic:
+      return 36;
+    case ValueKind::kDoubles:
+      return std::uint64_t{8} * count;
+    case ValueKind::kHistogram:
+      return 16 + std::uint64_t{8} * count;
+    case ValueKind::kScaleFunction:
+      return 8 + kScaleTermsMax * kScaleTermBytes +
+             kScaleMeasurementsMax * kScaleMeasurementRoomBytes;
+    default:
+      return size_of(scalar_of(kind));
+  }
+}
+
+std::string ValueType::name() const {
+  const std::string_view text = std::ranges::find(kNames, kind, &Name::kind)->text;
+  return has_count(kind) ? fmt::format("{}({})", text, count) : std::string(text);
+}
+
+Result<ValueType> parse_value_type(std::string_view text) {
+  const std::string_view whole = trimmed(text);
+  const std::size_t bracket = std::min(whole.find('('), whole.size());
+  const auto found = std::ranges::find(kNames, trimmed(whole.substr(0, bracket)), &Name::text);
+  if (found == kNames.end()) return tl::unexpected<Error>(unknown(text));
+  if (!has_count(found->kind)) {
+    if (bracket != whole.size()) return tl::unexpected<Error>(unknown(text));
+    return ValueType{found->kind, 1};
+  }
+  const std::optional<std::uint32_t> count = count_in(whole.substr(bracket));
+  if (!count) return tl::unexpected<Error>(unknown(text));
+  return ValueType{found->kind, *count};
+}
+
+std::vector<ScalarRun> numbers_of(ValueType type,
+                                  std::span<const std::byte> value,
+                                  ByteOrder order) {
+  switch (type.kind) {
+    case ValueKind::kComplex:
+    case ValueKind::kRate:
+      return {{Scalar::kF64, 2}};
+    case ValueKind::kTauAtomic:
+      return {{Scalar::kU32, 1}, {Scalar::kF64, 4}};
+    case ValueKind::kDoubles:
+      return {{Scalar::kF64, type.count}};
+    case ValueKind::kHistogram:
+      return {{Scalar::kF64, type.count + 2}};
+    case ValueKind::kScaleFunction:
+      return scale_function(value, order);
+    default:
+      return {{scalar_of(type.kind), 1}};
+  }
+}
+
+void turn_values(ValueType type, ByteOrder from, ByteOrder to, std::span<std::byte> values) {
+  if (from == to) return;
+  if (type.is_scalar() || type.kind == ValueKind::kComplex || type.kind == ValueKind::kRate) {
+    reverse_each(values, size_of(scalar_of(type.kind)));
+    return;
+  }
+  const std::uint64_t size_bytes = type.size_bytes();
+  for (; values.size() >= size_bytes; values = values.subspan(size_bytes)) {
+    auto rest = values.first(size_bytes);
+    for (const ScalarRun& run : numbers_of(type, values.first(size_bytes), from)) {
+      const std::size_t bytes = run.count * size_of(run.scalar);
+      reverse_each(rest.first(bytes), size_of(run.scalar));
+      rest = rest.subspan(bytes);
+    }
+  }
+}
+
+double as_double(Scalar scalar, std::span<const std::byte> bytes) {
+  switch (scalar) {
+    case Scalar::kI8:
+      return as_double<std::int8_t>(bytes);
+    case Scalar::kU8:
+      return as_double<std::uint8_t>(bytes);
+    case Scalar::kI16:
+      return as_double<std::int16_t>(bytes);
+    case Scalar::kU16:
+      return as_double<std::uint16_t>(bytes);
+    case Scalar::kI32:
+      return as_double<std::int32_t>(bytes);
+    case Scalar::kU32:
+      return as_double<std::uint32_t>(bytes);
+    case Scalar::kI64:
+      return as_double<std::int64_t>(bytes);
+    case Scalar::kU64:
+      return as_double<std::uint64_t>(bytes);
+    case Scalar::kF64:
+      break;
+  }
+  return load<double>(bytes);
+}
+
+}  // namespace forebay::cube

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube/values.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cube/profile_file.hpp"
+
+namespace forebay::cube {
+
+namespace {
+
+Json number_json(Scalar scalar, std::span<const std::byte> bytes) {
+  if (scalar == Scalar::kU64) return load<std::uint64_t>(bytes);
+  if (scalar == Scalar::kI64) return load<std::int64_t>(bytes);
+  const double number = as_double(scalar, bytes);
+  if (!std::isfinite(number)) return nullptr;
+  if (scalar == Scalar::kF64) return number;
+  return static_cast<std::int64_t>(number);
+}
+
+Json value_json(ValueType type, std::span<const std::byte> value) {
+  Json numbers = Json::array();
+  auto rest = value;
+  for (const ScalarRun& run : numbers_of(type, value)) {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      numbers.push_back(number_json(run.scalar, rest));
+      rest = rest.subspan(size_of(run.scalar));
+    }
+  }
+  return type.is_scalar() ? numbers.front() : numbers;
+}
+
+Json row_json(ValueType type, std::span<const std::byte> row) {
+  Json values = Json::array();
+  for (; !row.empty(); row = row.subspan(type.size_bytes()))
+    values.push_back(value_json(type, row.first(type.size_bytes())));
+  return values;
+}
+
+tl::unexpected<Error> refuse(const ValuesOptions& options, ErrorClass kind, std::string cause) {
+  return failure(
+      {.kind = kind, .operation = "read values", .path = options.path, .cause = std::move(cause)});
+}
+
+Result<std::size_t> find_metric(const Profile& profile, const ValuesOptions& options) {
+  const auto& metrics = profile.anchor().metrics;
+  const auto found = std::ranges::find(metrics, options.metric, &Metric::unique_name);
+  if (found == metrics.end()) {
+    return refuse(options, ErrorClass::kNotFound,
+                  fmt::format("there is no metric '{}'", options.metric));
+  }
+  if (!is_measured(found->kind)) {
+    return refuse(
+        options, ErrorClass::kUnsupported,
+        fmt::format("metric '{}' is derived and has no values of its own", options.metric));
+  }
+  return static_cast<std::size_t>(found - metrics.begin());
+}
+
+}  // namespace
+
+Result<Json> values_of(const ValuesOptions& options) {
+  const auto profile = open_profile(options.path);
+  if (!profile) return tl::unexpected<Error>(profile.error());
+  const auto metric = find_metric(*profile, options);
+  if (!metric) return tl::unexpected<Error>(metric.error());
+  const Anchor& anchor = profile->anchor();
+  const Metric& described = anchor.metrics[*metric];
+  const auto rows = anchor.call_tree.rows_by_place(described.kind);
+  std::vector<std::byte> row(anchor.row_bytes(described));
+  RowScratch scratch;
+  Json paths = Json::array();
+  for (std::uint32_t place = 0; place < rows.size(); ++place) {
+    const std::uint32_t id = anchor.call_tree.at(place).id;
+    if (options.cnode && *options.cnode != id) continue;
+    const Status read = profile->read_row(*metric, rows[place], row, scratch);
+    if (!read) return tl::unexpected<Error>(read.error());
+    paths.push_back({{"cnode", id},
+                     {"call_path", path_name(anchor, place)},
+                     {"row", rows[place]},
+                     {"values", row_json(described.type, row)}});
+  }
+  if (options.cnode && paths.empty()) {
+    return refuse(options, ErrorClass::kNotFound,
+                  fmt::format("there is no call path of id {}", *options.cnode));
+  }
+  return Json{{"metric", described.unique_name},
+              {"kind", name_of(described.kind)},
+              {"type", described.type.name()},
+              {"call_paths", paths}};
+}
+
+}  // namespace forebay::cube

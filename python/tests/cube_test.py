@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`forebay cube`: options reach the native program, its answers become tables."""
+
+import pytest
+
+METRIC = {
+    "id": 1,
+    "name": "time",
+    "display_name": "Time",
+    "kind": "INCLUSIVE",
+    "type": "DOUBLE",
+    "unit": "sec",
+    "parent": None,
+    "value_bytes": 8,
+    "rows": 54,
+    "stored": "plain",
+    "index": "sparse",
+    "byte_order": "big",
+    "offset": 512,
+    "data_bytes": 1000,
+}
+DERIVED = METRIC | {"id": 2, "name": "ratio", "kind": "POSTDERIVED", "parent": 1, "stored": None}
+PROFILE = {
+    "path": "a.cubex",
+    "file_bytes": 4096,
+    "version": "4.4",
+    "attributes": {"Creator": "Score-P 9"},
+    "regions": 7,
+    "call_paths": 1234,
+    "call_depth": 5,
+    "system_nodes": 2,
+    "location_groups": 3,
+    "locations": 65535,
+    "rows": 54,
+    "row_bytes": 2048,
+    "metrics": [METRIC, DERIVED],
+    "other_members": [{"name": "remapping.spec", "bytes": 2048}],
+    "remarks": [{"offset": 1024 * i, "message": f"remark {i}"} for i in range(7)],
+}
+SOUND = {"ok": True, "problems": [], "remarks": [], "metrics": 2, "rows_checked": 54}
+SAME = {"ok": True, "structure": [], "metrics": [], "values_compared": 1000}
+DIFFERENCE = {
+    "name": "time",
+    "differences": 12345,
+    "largest_absolute": None,
+    "largest_relative": 0.25,
+    "first": [{"call_path": "main/solve", "location": "rank 1/thread 2", "a": 1.5, "b": None}],
+}
+
+
+def test_info_shows_profile_metrics_and_remarks(forebay, answers):
+    answers("forebay-cube", {"profile": PROFILE})
+    out = forebay("cube", "info", "a.cubex").out
+    for text in ("Score-P 9; Cube 4.4", "1,234, 5 deep", "65,535 in 3 groups", "remapping.spec",
+                 "  ratio", "plain, sparse, big-endian", "remark 4", "and 2 more"):  # fmt: skip
+        assert text in out
+    assert "remark 5" not in out
+
+
+def test_check_of_a_sound_file(forebay, answers):
+    answers("forebay-cube", SOUND)
+    ran = forebay("cube", "check", "a.cubex")
+    assert ran.code == 0
+    assert "no damage in 54 rows of 2 metrics" in ran.out
+
+
+def test_check_of_a_damaged_file_has_a_code_of_its_own(forebay, answers):
+    problem = {"class": "damage", "offset": 12345, "message": "a row twice"}
+    answers("forebay-cube", SOUND | {"ok": False, "problems": [problem]}, exit_code=3)
+    ran = forebay("cube", "check", "a.cubex")
+    assert ran.code == 3
+    assert "12,345" in ran.out
+    assert "a row twice" in ran.out
+
+
+def test_diff_of_files_that_are_the_same(forebay, answers):
+    answers("forebay-cube", SAME)
+    ran = forebay("cube", "diff", "a", "b")
+    assert (ran.code, "no difference, 1,000 values" in ran.out) == (0, True)
+
+
+def test_diff_shows_structure_values_and_examples(forebay, answers):
+    found = SAME | {"ok": False, "structure": ["locations: 3 and 4"], "metrics": [DIFFERENCE]}
+    answers("forebay-cube", found, exit_code=3)
+    ran = forebay("cube", "diff", "a", "b")
+    assert ran.code == 3
+    for text in ("locations: 3 and 4", "12,345", "0.25", "main/solve", "rank 1/thread 2",
+                 "not finite"):  # fmt: skip
+        assert text in ran.out
+
+
+def test_generate_shows_what_was_made(forebay, answers):
+    answers("forebay-cube", {"profile": PROFILE, "seed": 5, "seconds": 0.5, "bytes_per_s": 1e9})
+    out = forebay("cube", "generate", "a.cubex").out
+    assert "500 ms, 1.00 GB/s" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "passed"),
+    [
+        (["check", "f"], ["check", "f", "--progress"]),
+        (
+            ["diff", "a", "b", "--absolute", 1, "--relative", 0.5, "--shown", 3],
+            ["diff", "a", "b", "--absolute", "1.0", "--relative", "0.5", "--shown", "3",
+             "--progress"],
+        ),
+        (
+            ["generate", "f", "--threads", 5, "--metrics", 2, "--cnodes", 3, "--rows", 4, "--type",
+             "INT8", "--index", "dense", "--byte-order", "big", "--compress", "--level", 9,
+             "--seed", 0, "--workers", 1],
+            ["generate", "f", "--threads", "5", "--metrics", "2", "--cnodes", "3", "--rows", "4",
+             "--type", "INT8", "--index", "dense", "--byte-order", "big", "--compress", "--level",
+             "9", "--seed", "0", "--workers", "1", "--progress"],
+        ),
+    ],
+)  # fmt: skip
+def test_options_keep_their_names(forebay, fake, words, passed):
+    fake("forebay-cube", "print(json.dumps(sys.argv[1:]))")
+    assert forebay("cube", *words, "--json", "-").json == passed
+
+
+def test_the_real_program_makes_checks_and_compares(forebay, real_native, tmp_path):
+    real_native("forebay-cube")
+    path = tmp_path / "a.cubex"
+    made = forebay("cube", "generate", path, "--threads", 10, "--json", "-")
+    assert made.json["profile"]["row_bytes"] == 10 * 4912
+    assert forebay("cube", "check", path).code == 0
+    assert forebay("cube", "diff", path, path).code == 0
+    assert "PAPI_L3_TCM" in forebay("cube", "info", path).out
