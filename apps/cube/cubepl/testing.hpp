@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of this folder share: a small profile in memory, trees as text, and single
+// expressions turned into specifications.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cube/cubepl/derivation.hpp"
+#include "cube/cubepl/evaluator.hpp"
+#include "cube/cubepl/parser.hpp"
+
+namespace forebay::cubepl::testing {
+
+/// Exclusive values by metric and call path; what is not there is 0. Inclusive ones are summed up.
+class MemoryProfile : public ProfileView {
+ public:
+  Facts told;
+
+  const Facts& facts() const override { return told; }
+
+  Result<std::span<const double>> row(const InputRow& which) override {
+    ++row_count;
+    if (broken) return failure({.kind = ErrorClass::kIo, .operation = "read", .path = "broken"});
+    if (which.flavour == Flavour::kExclusive) return exclusive(which.metric, which.callpath);
+    auto& sum = inclusive_[{which.metric, which.callpath}];
+    sum.assign(told.locations.size(), 0);
+    add_below(which.metric, which.callpath, sum);
+    return std::span<const double>(sum);
+  }
+
+  void set(std::size_t metric, std::size_t callpath, std::vector<double> values) {
+    rows_[{metric, callpath}] = std::move(values);
+  }
+
+  std::size_t add_metric(const std::string& name) {
+    told.metrics.push_back({.unique_name = name});
+    return told.metrics.size() - 1;
+  }
+  std::size_t add_callpath(std::size_t region, std::optional<std::size_t> parent = {}) {
+    told.callpaths.push_back({.region = region, .parent = parent});
+    return told.callpaths.size() - 1;
+  }
+  std::size_t add_region(const std::string& name, const std::string& paradigm) {
+    told.regions.push_back({.name = name, .paradigm = paradigm});
+    return told.regions.size() - 1;
+  }
+  void add_locations(std::size_t count) {
+    told.system_nodes.push_back({.name = "machine", .node_class = "machine"});
+    told.location_groups.push_back({.name = "MPI Rank 0", .type = "process"});
+    for (std::size_t i = 0; i < count; ++i)
+      told.locations.push_back({.name = fmt::format("thread {}", i),
+                                .rank = static_cast<std::int64_t>(i),
+                                .type = "thread"});
+  }
+
+  int row_count = 0;    ///< rows that were asked for
+  bool broken = false;  ///< asking for one fails
+
+ private:
+  std::span<const double> exclusive(std::size_t metric, std::size_t callpath) const {
+    const auto found = rows_.find({metric, callpath});
+    return found == rows_.end() ? std::span<const double>() : std::span(found->second);
+  }
+  void add_below(std::size_t metric, std::size_t callpath, std::vector<double>& sum) const {
+    const auto own = exclusive(metric, callpath);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      sum[i] += own[i];
+    for (std::size_t c = 0; c < told.callpaths.size(); ++c)
+      if (told.callpaths[c].parent == callpath) add_below(metric, c, sum);
+  }
+
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> rows_;
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> inclusive_;
+};
+
+/// main calls MPI_Send, compute and, below that, MPI_Barrier; three threads; time and visits.
+inline std::unique_ptr<MemoryProfile> small_profile() {
+  auto made = std::make_unique<MemoryProfile>();
+  MemoryProfile& profile = *made;
+  profile.told.filename = "small.cubex";
+  const std::size_t main = profile.add_region("main", "user");
+  const std::size_t send = profile.add_region("MPI_Send", "mpi");
+  const std::size_t compute = profile.add_region("compute", "compiler");
+  const std::size_t barrier = profile.add_region("MPI_Barrier", "mpi");
+  profile.told.regions[send].role = "point2point";
+  profile.told.regions[barrier].role = "barrier";
+  profile.told.regions[compute].module = "solver.c";
+  profile.add_callpath(main);        // 0
+  profile.add_callpath(send, 0);     // 1
+  profile.add_callpath(compute, 0);  // 2
+  profile.add_callpath(barrier, 2);  // 3
+  profile.add_locations(3);
+  const std::size_t time = profile.add_metric("time");
+  const std::size_t visits = profile.add_metric("visits");
+  profile.set(time, 0, {1, 2, 3});
+  profile.set(time, 1, {10, 20, 30});
+  profile.set(time, 2, {100, 200, 300});
+  profile.set(time, 3, {0.5, 0, 0.25});
+  profile.set(visits, 0, {1, 1, 1});
+  profile.set(visits, 1, {4, 0, 2});
+  profile.set(visits, 3, {2, 2, 0});
+  return made;
+}
+
+/// A <metric> with what is inside of it.
+inline std::string metric(std::string_view name, std::string_view type, std::string_view inside) {
+  return fmt::format("<metric type=\"{}\"><uniq_name>{}</uniq_name>{}</metric>\n", type, name,
+                     inside);
+}
+
+inline std::string specification(std::string_view metrics) {
+  return fmt::format("<metrics>\n{}</metrics>\n", metrics);
+}
+
+inline Result<Program> program_of(const std::string& text) {
+  auto parsed = parse_specification(text, "test.spec");
+  if (!parsed) return tl::unexpected<Error>(parsed.error());
+  return compile(std::move(*parsed));
+}
+
+/// What was made of a specification and a profile.
+struct Derived {
+  Result<std::unique_ptr<const Derivation>> derivation;
+
+  std::string error() const {
+    return derivation ? std::string("no error") : derivation.error().message();
+  }
+  /// All locations of a row; empty, with a failure of the test, if it cannot be computed.
+  std::vector<double> row(ProfileView& profile, const OutputRow& which) const {
+    if (!derivation) {
+      ADD_FAILURE() << error();
+      return {};
+    }
+    std::vector<double> values(profile.facts().locations.size());
+    Evaluator evaluator(**derivation, profile);
+    const Status done = evaluator.evaluate(which, {0, values.size()}, values);
+    if (done) return values;
+    ADD_FAILURE() << done.error().message();
+    return {};
+  }
+  std::vector<double> row(ProfileView& profile,
+                          std::string_view name,
+                          std::size_t callpath,
+                          Flavour flavour = Flavour::kExclusive) const {
+    if (!derivation) {
+      ADD_FAILURE() << error();
+      return {};
+    }
+    const auto index = (*derivation)->program().specification.find(name);
+    return row(profile, {index.value_or(0), callpath, flavour});
+  }
+};
+
+inline Derived derive(const std::string& text,
+                      const ProfileView& profile,
+                      const Surroundings& surroundings = {}) {
+  auto program = program_of(text);
+  if (!program) return {tl::unexpected<Error>(program.error())};
+  return {Derivation::create(std::move(*program), profile, surroundings)};
+}
+
+/// The exclusive row of a metric with this expression and cubeplinit, at call path 1.
+inline std::vector<double> row_of(std::string_view expression, std::string_view init = "") {
+  const auto profile = small_profile();
+  const std::string inside =
+      fmt::format("<cubepl>{}</cubepl><cubeplinit>{}</cubeplinit>", expression, init);
+  return derive(specification(metric("m", "PREDERIVED_EXCLUSIVE", inside)), *profile)
+      .row(*profile, "m", 1);
+}
+
+/// Of a value that is the same everywhere.
+inline double value_of(std::string_view expression, std::string_view init = "") {
+  const std::vector<double> row = row_of(expression, init);
+  if (row.empty()) return 0;
+  EXPECT_EQ(row, std::vector<double>(row.size(), row[0])) << expression;
+  return row[0];
+}
+
+/// What is said of a metric with this expression and cubeplinit when it cannot be used.
+inline std::string refusal_of(std::string_view expression, std::string_view init = "") {
+  const auto profile = small_profile();
+  const std::string inside =
+      fmt::format("<cubepl>{}</cubepl><cubeplinit>{}</cubeplinit>", expression, init);
+  const Derived derived =
+      derive(specification(metric("m", "PREDERIVED_EXCLUSIVE", inside)), *profile);
+  if (!derived.derivation) return derived.error();
+  std::vector<double> values(3);
+  Evaluator evaluator(**derived.derivation, *profile);
+  const Status done = evaluator.evaluate({0, 1, Flavour::kExclusive}, {0, 3}, values);
+  return done ? "no error" : done.error().message();
+}
+
+}  // namespace forebay::cubepl::testing
