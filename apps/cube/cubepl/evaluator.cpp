@@ -31,19 +31,31 @@ Status Evaluator::evaluate(const OutputRow& which,
   sums_.clear();
   for (std::size_t done = 0; done < locations.count && !machine_.error; done += kLanesMax) {
     const std::size_t count = std::min(kLanesMax, locations.count - done);
-    const Lanes lanes = value({.metric = which.metric,
-                               .callpath = which.callpath,
-                               .flavour = which.flavour,
-                               .locations = {locations.first + done, count}});
-    const std::span<double> target = values.subspan(done, count);
-    if (lanes.is_uniform()) {
-      std::ranges::fill(target, lanes.number());
-    } else {
-      std::copy_n(lanes.numbers(), count, target.begin());
-    }
+    evaluate_piece({.metric = which.metric,
+                    .callpath = which.callpath,
+                    .flavour = which.flavour,
+                    .locations = {locations.first + done, count}},
+                   values.subspan(done, count));
   }
   if (machine_.error) return tl::unexpected<Error>(*machine_.error);
   return {};
+}
+
+void Evaluator::evaluate_piece(const Place& place, std::span<double> values) {
+  const Lanes lanes = value(place);
+  if (machine_.error && values.size() > 1) {
+    // A limit may be reached in a branch, or on a right side, that no location has to take.
+    machine_.error.reset();
+    Place alone = place;
+    for (std::size_t i = 0; i < values.size() && !machine_.error; ++i) {
+      alone.locations = {place.locations.first + i, 1};
+      values[i] = value(alone).number();
+    }
+  } else if (lanes.is_uniform()) {
+    std::ranges::fill(values, lanes.number());
+  } else {
+    std::copy_n(lanes.numbers(), values.size(), values.begin());
+  }
 }
 
 Lanes Evaluator::value(const Place& place) {

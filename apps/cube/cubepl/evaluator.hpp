@@ -55,6 +55,7 @@ class Evaluator final : private MetricValues {
     Lanes total;
   };
 
+  void evaluate_piece(const Place& place, std::span<double> values);
   Lanes value(const Place& place) override;
   double sum(const Node& reference, const Place& place) override;
 

@@ -211,6 +211,16 @@ TEST(Interpreter, endless_loops_are_a_limit) {
               HasSubstr("metric m, cubeplinit, line 2, column 83: more than 1000 statements"));
 }
 
+TEST(Interpreter, limits_are_those_of_each_location_alone) {
+  const auto profile = testing::small_profile();
+  const std::string text = testing::specification(
+      testing::metric("loops", "POSTDERIVED",
+                      "<cubepl>{ while (metric::visits(e) == 0) { }; return 1; }</cubepl>") +
+      testing::metric("m", "POSTDERIVED", "<cubepl>metric::visits(e) * metric::loops()</cubepl>"));
+  const testing::Derived derived = testing::derive(text, *profile);
+  EXPECT_THAT(derived.row(*profile, "m", 1), ElementsAre(4, 0, 2));
+}
+
 TEST(Interpreter, indices_that_cannot_be_are_errors_where_they_are_assigned) {
   EXPECT_THAT(refusal_of("{ ${a}[0 - 1] = 1; return 0; }"),
               HasSubstr("${a}[-1] cannot be assigned: indices go from 0 to 67108863"));

@@ -70,7 +70,13 @@ class Compiler {
       Code& made = program_.metrics[i].*code;
       made.script = metric.*script;
       made.origin = {program_.specification.path, metric.unique_name, std::string(element)};
-      compile({&metric, element, stage, &made});
+      if (is_derived(metric.kind)) {
+        compile({&metric, element, stage, &made});
+      } else if (!made.script.empty()) {
+        program_.notes.push_back(fmt::format("{}: the metric is {}, so this script has no effect",
+                                             place_of(0, made.script, made.origin),
+                                             cubepl::name_of(metric.kind)));
+      }
     }
   }
 

@@ -91,6 +91,13 @@ TEST(Program, what_may_not_be_meant_is_a_note) {
   EXPECT_THAT(notes_of("<cubepl>{ ${a} = 1; return ${a}; }</cubepl>"), IsEmpty());
 }
 
+TEST(Program, scripts_of_stored_metrics_have_no_effect_and_a_note) {
+  const auto program =
+      program_of(specification(metric("m", "EXCLUSIVE", "<cubepl>no such thing</cubepl>")));
+  ASSERT_TRUE(program) << program.error().message();
+  EXPECT_THAT(program->notes, ElementsAre(HasSubstr("the metric is EXCLUSIVE, so this script")));
+}
+
 TEST(Program, the_first_mention_in_the_order_of_running_decides) {
   const auto program = program_of(specification(
       metric("first", "POSTDERIVED", "<cubepl>${g}</cubepl>") +

@@ -94,23 +94,28 @@ class Sample : public ::testing::Test {
   testing::MemoryProfile profile_;
 };
 
+/// Computes all rows of a metric.
+void evaluate_everywhere(Evaluator& evaluator, std::size_t metric, std::size_t callpath_count) {
+  std::vector<double> values(4);
+  for (std::size_t callpath = 0; callpath < callpath_count; ++callpath) {
+    for (const auto flavour : {Flavour::kExclusive, Flavour::kInclusive}) {
+      const Status done = evaluator.evaluate({metric, callpath, flavour}, {0, 4}, values);
+      ASSERT_TRUE(done) << done.error().message();
+    }
+  }
+}
+
 TEST_F(Sample, all_105_expressions_of_score_p_are_executed) {
   const auto derived = testing::derive(specification_, profile_);
   ASSERT_TRUE(derived.derivation) << derived.error();
   const Program& program = (*derived.derivation)->program();
   Evaluator evaluator(**derived.derivation, profile_);
-  std::vector<double> values(4);
   std::size_t expression_count = 0;
   for (std::size_t metric = 0; metric < program.metrics.size(); ++metric) {
     if (!is_derived(program.specification.metrics[metric].kind)) continue;
     EXPECT_FALSE(program.metrics[metric].expression.empty());
+    evaluate_everywhere(evaluator, metric, profile_.told.callpaths.size());
     ++expression_count;
-    for (std::size_t callpath = 0; callpath < profile_.told.callpaths.size(); ++callpath) {
-      for (const auto flavour : {Flavour::kExclusive, Flavour::kInclusive}) {
-        const Status done = evaluator.evaluate({metric, callpath, flavour}, {0, 4}, values);
-        ASSERT_TRUE(done) << done.error().message();
-      }
-    }
   }
   EXPECT_EQ(expression_count, 105U);
   EXPECT_EQ(program.metrics.size(), 119U);

@@ -239,12 +239,6 @@ class Reader {
     if (made.unique_name.empty()) fail_at(node, "a metric without <uniq_name>");
     if (!names_.insert(made.unique_name).second)
       fail_at(node, fmt::format("metric {} a second time", made.unique_name));
-    const bool has_script = !made.expression.empty() || !made.init.empty() || !made.plus.empty() ||
-                            !made.minus.empty() || !made.aggregation.empty();
-    if (has_script && !is_derived(made.kind))
-      fail_at(node, fmt::format("metric {} is {} and has a script; write type=\"POSTDERIVED\" or "
-                                "another kind that is computed",
-                                made.unique_name, name_of(made.kind)));
   }
 
   std::string_view text_;

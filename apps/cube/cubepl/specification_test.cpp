@@ -104,9 +104,6 @@ TEST(Specification, what_is_missing_or_double_is_named) {
   EXPECT_THAT(refusal_of("<metrics><metric type=\"POSTDERIVED\"><uniq_name>a</uniq_name>"
                          "<cubepl>1</cubepl><cubepl>2</cubepl></metric></metrics>"),
               HasSubstr("the same script a second time"));
-  EXPECT_THAT(refusal_of("<metrics><metric><uniq_name>a</uniq_name><cubepl>1</cubepl></metric>"
-                         "</metrics>"),
-              HasSubstr("metric a is EXCLUSIVE and has a script"));
 }
 
 TEST(Specification, damaged_xml_is_named_with_its_line) {
