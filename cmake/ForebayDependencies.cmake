@@ -13,6 +13,7 @@ pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc>=2.9)
 pkg_check_modules(fuse3 REQUIRED IMPORTED_TARGET fuse3>=3.14)
 pkg_check_modules(pugixml REQUIRED IMPORTED_TARGET pugixml>=1.13)
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus>=3.3)
+pkg_check_modules(pugixml REQUIRED IMPORTED_TARGET pugixml>=1.13)
 
 if(FOREBAY_TESTS)
   find_package(GTest 1.12 REQUIRED)

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube/cubepl/derivation.hpp"
+
+#include <unordered_map>
+#include <utility>
+
+namespace forebay::cubepl {
+namespace {
+
+MetricFacts facts_of(const MetricSpecification& metric) {
+  return {.unique_name = metric.unique_name,
+          .display_name = metric.display_name,
+          .dtype = metric.dtype,
+          .uom = metric.uom,
+          .url = metric.url,
+          .description = metric.description,
+          .expression = metric.expression.text(),
+          .init_expression = metric.init.text(),
+          .parent = metric.parent};
+}
+
+/// The specification's metrics, then those that only the profile has; these are roots.
+std::vector<MetricFacts> all_metrics(const Specification& specification, const Facts& facts) {
+  std::vector<MetricFacts> all;
+  std::unordered_map<std::string_view, std::size_t> names;
+  for (const MetricSpecification& metric : specification.metrics) {
+    names.emplace(metric.unique_name, all.size());
+    all.push_back(facts_of(metric));
+  }
+  for (const MetricFacts& metric : facts.metrics) {
+    if (names.contains(metric.unique_name)) continue;
+    all.push_back(metric);
+    all.back().parent.reset();
+  }
+  return all;
+}
+
+/// How many call paths hang from these.
+template <class Children>
+std::size_t count_reached(std::vector<std::size_t> open, const Children& children) {
+  std::size_t count = 0;
+  for (; !open.empty(); ++count) {
+    const std::size_t at = open.back();
+    open.pop_back();
+    for (const std::size_t child : children(at))
+      open.push_back(child);
+  }
+  return count;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const Derivation>> Derivation::create(Program program,
+                                                             const ProfileView& profile,
+                                                             const Surroundings& surroundings) {
+  std::unique_ptr<Derivation> made(new Derivation);
+  made->program_ = std::move(program);
+  made->limits_ = surroundings.limits;
+  const Facts& facts = profile.facts();
+  auto knowledge = know(facts, all_metrics(made->program_.specification, facts));
+  if (!knowledge) return tl::unexpected<Error>(knowledge.error());
+  made->knowledge_ = std::move(*knowledge);
+  for (const MetricSpecification& metric : made->program_.specification.metrics)
+    made->metric_values_.push_back(metric.value);
+  made->metric_values_.resize(made->program_.metric_count());
+  if (const Status found = made->find_metrics(); !found)
+    return tl::unexpected<Error>(found.error());
+  if (const Status linked = made->link_callpaths(); !linked)
+    return tl::unexpected<Error>(linked.error());
+  if (const Status run = made->run_init(surroundings); !run)
+    return tl::unexpected<Error>(run.error());
+  return std::unique_ptr<const Derivation>(std::move(made));
+}
+
+Status Derivation::find_metrics() {
+  std::unordered_map<std::string_view, std::size_t> stored;
+  const std::vector<MetricFacts>& metrics = knowledge_.facts->metrics;
+  for (std::size_t i = 0; i < metrics.size(); ++i)
+    stored.emplace(metrics[i].unique_name, i);
+  for (std::size_t i = 0; i < program_.metric_count(); ++i) {
+    const auto found = stored.find(program_.name_of(i));
+    stored_as_.push_back(found == stored.end() ? std::nullopt : std::optional(found->second));
+    if (!program_.is_input(i)) continue;
+    const std::optional<Error>& missing = program_.inputs[i - program_.metrics.size()].missing;
+    if (!stored_as_.back() && missing) return tl::unexpected<Error>(*missing);
+    input_facts_.push_back(stored_as_.back() ? metrics[*stored_as_.back()] : MetricFacts{});
+  }
+  return {};
+}
+
+Status Derivation::link_callpaths() {
+  const std::vector<CallpathFacts>& callpaths = knowledge_.facts->callpaths;
+  children_begin_.push_back(0);
+  for (const std::uint32_t count : knowledge_.callpath_children)
+    children_begin_.push_back(children_begin_.back() + count);
+  children_.resize(children_begin_.back());
+  std::vector<std::size_t> next(children_begin_.begin(), children_begin_.end() - 1);
+  for (std::size_t i = 0; i < callpaths.size(); ++i) {
+    if (callpaths[i].parent) {
+      children_[next[*callpaths[i].parent]++] = i;
+    } else {
+      roots_.push_back(i);
+    }
+  }
+  if (count_reached(roots_, [this](std::size_t at) { return children_of(at); }) == callpaths.size())
+    return {};
+  return failure({.kind = ErrorClass::kDamage,
+                  .operation = "run remapping specification",
+                  .path = knowledge_.facts->filename,
+                  .cause = "the profile has call paths that are their own ancestors"});
+}
+
+Status Derivation::run_init(const Surroundings& surroundings) {
+  globals_.resize(program_.global_count);
+  PatternMemory patterns(program_.patterns);
+  Scratch scratch;
+  Machine machine{.program = &program_,
+                  .knowledge = &knowledge_,
+                  .globals = &globals_,
+                  .metric_values = &metric_values_,
+                  .input_facts = &input_facts_,
+                  .patterns = &patterns,
+                  .scratch = &scratch,
+                  .limits = limits_,
+                  .assignable_globals = &globals_,
+                  .assignable_metric_values = &metric_values_,
+                  .environment = surroundings.environment};
+  for (std::size_t i = 0; i < program_.metrics.size() && !machine.error; ++i)
+    Interpreter(machine, program_.metrics[i].init, {.metric = i}).run();
+  if (machine.error) return tl::unexpected<Error>(std::move(*machine.error));
+  return {};
+}
+
+bool Derivation::is_off(std::size_t metric) const { return metric_values_[metric] == "VOID"; }
+
+bool Derivation::is_left_out(std::size_t metric) const {
+  if (program_.is_input(metric)) return is_off(metric);
+  const std::vector<MetricSpecification>& metrics = program_.specification.metrics;
+  for (std::optional<std::size_t> at = metric; at; at = metrics[*at].parent)
+    if (is_off(*at)) return true;
+  return false;
+}
+
+std::span<const std::size_t> Derivation::children_of(std::size_t callpath) const {
+  return std::span(children_).subspan(children_begin_[callpath],
+                                      children_begin_[callpath + 1] - children_begin_[callpath]);
+}
+
+}  // namespace forebay::cubepl

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of whole specifications against numbers computed by hand on the small profile:
+//
+//   call path            time            visits
+//   0 main             1    2    3     1  1  1
+//   1   MPI_Send      10   20   30     4  0  2
+//   2   compute      100  200  300     0  0  0
+//   3     MPI_Barrier 0.5  0   0.25    2  2  0
+#include "cube/cubepl/evaluator.hpp"
+
+#include <cfloat>
+#include <fstream>
+#include <iterator>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cube/cubepl/testing.hpp"
+
+namespace forebay::cubepl {
+namespace {
+
+using testing::derive;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::metric;
+using testing::small_profile;
+using testing::specification;
+
+constexpr auto kExclusive = Flavour::kExclusive;
+constexpr auto kInclusive = Flavour::kInclusive;
+
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string own_specification() {
+  return contents_of(FOREBAY_SOURCE_DIR "/tests/data/cube/small.spec");
+}
+
+TEST(Evaluator, ten_metrics_of_our_own_specification_are_those_computed_by_hand) {
+  const auto profile = small_profile();
+  const auto derived = derive(own_specification(), *profile);
+  const auto row = [&](std::string_view name, std::size_t callpath, Flavour flavour) {
+    return derived.row(*profile, name, callpath, flavour);
+  };
+  // Stored: copied.
+  EXPECT_THAT(row("time", 2, kExclusive), ElementsAre(100, 200, 300));
+  EXPECT_THAT(row("time", 2, kInclusive), ElementsAre(100.5, 200, 300.25));
+  // 1: time of call paths that call MPI.
+  EXPECT_THAT(row("mpi", 1, kExclusive), ElementsAre(10, 20, 30));
+  EXPECT_THAT(row("mpi", 2, kExclusive), ElementsAre(0, 0, 0));
+  EXPECT_THAT(row("mpi", 2, kInclusive), ElementsAre(0.5, 0, 0.25));
+  EXPECT_THAT(row("mpi", 0, kInclusive), ElementsAre(10.5, 20, 30.25));
+  // 2: those of them whose role is point2point; 3: whose name is a barrier's.
+  EXPECT_THAT(row("mpi_p2p", 0, kInclusive), ElementsAre(10, 20, 30));
+  EXPECT_THAT(row("mpi_barrier", 0, kInclusive), ElementsAre(0.5, 0, 0.25));
+  // 4: a sum of two, 5: a difference, both after aggregation.
+  EXPECT_THAT(row("mpi_known", 0, kInclusive), ElementsAre(10.5, 20, 30.25));
+  EXPECT_THAT(row("computation", 0, kInclusive), ElementsAre(101, 202, 303));
+  EXPECT_THAT(row("computation", 2, kExclusive), ElementsAre(100, 200, 300));
+  // 6: a quotient, after aggregation: 111.5 / 7, 222 / 3, 333.25 / 3.
+  EXPECT_THAT(row("time_per_visit", 0, kInclusive), ElementsAre(111.5 / 7, 222.0 / 3, 333.25 / 3));
+  EXPECT_THAT(row("time_per_visit", 2, kExclusive), ElementsAre(DBL_MAX, DBL_MAX, DBL_MAX));
+  // 7: above the average of the locations: (10 + 20 + 30) / 3.
+  EXPECT_THAT(row("above_average", 1, kExclusive), ElementsAre(0, 0, 10));
+  // 8: the longest of all call paths below, by an aggregation of its own.
+  EXPECT_THAT(row("longest", 0, kInclusive), ElementsAre(100, 200, 300));
+  EXPECT_THAT(row("longest", 0, kExclusive), ElementsAre(1, 2, 3));
+  // 9: an inclusive expression; the exclusive value is without the children's.
+  EXPECT_THAT(row("doubled", 2, kInclusive), ElementsAre(201, 400, 600.5));
+  EXPECT_THAT(row("doubled", 2, kExclusive), ElementsAre(200, 400, 600));
+  // 10: calls that locations made, by loops and conditions: one for each visit above 1.
+  EXPECT_THAT(row("repeats", 1, kExclusive), ElementsAre(3, 0, 1));
+  // Switched off: no OpenMP in this profile.
+  EXPECT_THAT(row("openmp", 0, kInclusive), ElementsAre(0, 0, 0));
+  EXPECT_TRUE(
+      (*derived.derivation)
+          ->is_left_out(*(*derived.derivation)->program().specification.find("openmp_barrier")));
+}
+
+TEST(Evaluator, stored_metrics_that_the_profile_lacks_are_zero) {
+  const auto profile = small_profile();
+  const auto derived = derive(
+      specification(metric("idle", "EXCLUSIVE", "") +
+                    metric("m", "POSTDERIVED", "<cubepl>metric::time() - metric::idle()</cubepl>")),
+      *profile);
+  EXPECT_THAT(derived.row(*profile, "idle", 1), ElementsAre(0, 0, 0));
+  EXPECT_THAT(derived.row(*profile, "m", 1), ElementsAre(10, 20, 30));
+}
+
+TEST(Evaluator, metrics_that_nobody_has_are_named) {
+  const auto profile = small_profile();
+  EXPECT_THAT(
+      derive(specification(metric("m", "POSTDERIVED", "<cubepl>1 + metric::tme()</cubepl>")),
+             *profile)
+          .error(),
+      HasSubstr("metric m, cubepl, line 2, column 64: metric tme is neither in the specification "
+                "nor in the profile"));
+}
+
+TEST(Evaluator, aggregations_take_the_place_of_plus_and_minus) {
+  const auto profile = small_profile();
+  const auto derived = derive(
+      specification(
+          metric("low", "PREDERIVED_EXCLUSIVE",
+                 "<cubepl>metric::time(e)</cubepl>"
+                 "<cubeplaggr cubeplaggrtype=plus>min(arg1, arg2)</cubeplaggr>") +
+          metric("rest", "PREDERIVED_INCLUSIVE",
+                 "<cubepl>metric::time(i)</cubepl>"
+                 "<cubeplaggr cubeplaggrtype=minus>{ ${r} = 0; if (arg1 > arg2 * 100) { ${r} = "
+                 "arg1; }; return ${r}; }</cubeplaggr>")),
+      *profile);
+  EXPECT_THAT(derived.row(*profile, "low", 0, kInclusive), ElementsAre(0.5, 0, 0.25));
+  EXPECT_THAT(derived.row(*profile, "low", 2, kInclusive), ElementsAre(0.5, 0, 0.25));
+  EXPECT_THAT(derived.row(*profile, "rest", 2), ElementsAre(100.5, 200, 300.25));
+  EXPECT_THAT(derived.row(*profile, "rest", 0), ElementsAre(0, 0, 0));
+}
+
+TEST(Evaluator, postderived_values_have_the_flavour_asked_for) {
+  const auto profile = small_profile();
+  const auto derived =
+      derive(specification(
+                 metric("m", "POSTDERIVED", "<cubepl>metric::time() / metric::visits(*)</cubepl>")),
+             *profile);
+  EXPECT_THAT(derived.row(*profile, "m", 0, kExclusive), ElementsAre(1, 2, 3));
+  EXPECT_THAT(derived.row(*profile, "m", 3, kInclusive), ElementsAre(0.25, 0, DBL_MAX));
+}
+
+TEST(Evaluator, metrics_switched_off_are_zero_with_what_is_below_left_out) {
+  const auto profile = small_profile();
+  const auto derived = derive(
+      specification(
+          "<metric type=\"POSTDERIVED\"><uniq_name>top</uniq_name><cubepl>1</cubepl><cubeplinit>"
+          "{ cube::metric::set::top(\"value\", \"VOID\"); return 0; }</cubeplinit>" +
+          metric("below", "POSTDERIVED", "<cubepl>2</cubepl>") + "</metric>" +
+          metric("sum", "POSTDERIVED", "<cubepl>metric::top() + metric::below()</cubepl>") +
+          metric("said", "POSTDERIVED",
+                 "<cubepl>cube::metric::get::top(\"value\") eq \"VOID\"</cubepl>")),
+      *profile);
+  EXPECT_THAT(derived.row(*profile, "top", 0), Each(0));
+  EXPECT_THAT(derived.row(*profile, "below", 0), Each(2));
+  EXPECT_THAT(derived.row(*profile, "sum", 0), Each(2));
+  EXPECT_THAT(derived.row(*profile, "said", 0), Each(1));
+  ASSERT_TRUE(derived.derivation);
+  EXPECT_TRUE((*derived.derivation)->is_left_out(0));
+  EXPECT_TRUE((*derived.derivation)->is_left_out(1));
+  EXPECT_FALSE((*derived.derivation)->is_left_out(2));
+}
+
+TEST(Evaluator, metrics_that_only_the_profile_has_can_be_switched_off_and_asked_for_what_they_are) {
+  const auto profile = small_profile();
+  profile->told.metrics[1].uom = "occ";
+  const auto derived = derive(
+      specification(metric(
+          "m", "POSTDERIVED",
+          "<cubepl>cube::metric::get::visits(\"uom\") eq \"occ\" and metric::visits() == 0</cubepl>"
+          "<cubeplinit>{ cube::metric::set::visits(\"value\", \"VOID\"); "
+          "cube::metric::set::nowhere(\"value\", \"VOID\"); return 0; }</cubeplinit>")),
+      *profile);
+  EXPECT_THAT(derived.row(*profile, "m", 1), Each(1));
+  ASSERT_TRUE(derived.derivation);
+  const Program& program = (*derived.derivation)->program();
+  EXPECT_TRUE((*derived.derivation)->is_left_out(program.find("visits").value_or(0)));
+}
+
+TEST(Evaluator, rows_are_asked_for_once_and_not_where_a_mask_is_zero) {
+  const auto profile = small_profile();
+  const auto derived = derive(own_specification(), *profile);
+  profile->row_count = 0;
+  derived.row(*profile, "mpi", 2);
+  EXPECT_EQ(profile->row_count, 0);
+  derived.row(*profile, "mpi", 1);
+  EXPECT_EQ(profile->row_count, 1);
+  profile->row_count = 0;
+  derived.row(*profile, "time_per_visit", 0, kInclusive);
+  EXPECT_EQ(profile->row_count, 2);
+}
+
+TEST(Evaluator, a_row_that_cannot_be_read_is_the_profiles_error) {
+  const auto profile = small_profile();
+  const auto derived = derive(own_specification(), *profile);
+  ASSERT_TRUE(derived.derivation) << derived.error();
+  Evaluator evaluator(**derived.derivation, *profile);
+  std::vector<double> values(3);
+  profile->broken = true;
+  const Status failed = evaluator.evaluate({0, 1, kExclusive}, {0, 3}, values);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().path(), "broken");
+  profile->broken = false;
+  EXPECT_TRUE(evaluator.evaluate({0, 1, kExclusive}, {0, 3}, values));
+  EXPECT_THAT(values, ElementsAre(10, 20, 30));
+}
+
+TEST(Evaluator, long_rows_are_computed_in_pieces_that_fit_together) {
+  testing::MemoryProfile profile;
+  const std::size_t location_count = 2 * kLanesMax + 1;
+  profile.add_region("main", "user");
+  profile.add_callpath(0);
+  profile.add_locations(location_count);
+  std::vector<double> time(location_count);
+  for (std::size_t i = 0; i < location_count; ++i)
+    time[i] = static_cast<double>(i % 7);
+  profile.set(profile.add_metric("time"), 0, time);
+  const auto derived = derive(
+      specification(metric("m", "POSTDERIVED",
+                           "<cubepl>{ ${a} = ${calculation::sysres::id}; if (metric::time() > 3) { "
+                           "${a} = 0 - metric::fixed::time(i); }; return ${a}; }</cubepl>")),
+      profile);
+  const std::vector<double> row = derived.row(profile, "m", 0);
+  ASSERT_EQ(row.size(), location_count);
+  double sum = 0;
+  for (const double one : time)
+    sum += one;
+  for (std::size_t i = 0; i < location_count; ++i)
+    EXPECT_EQ(row[i], time[i] > 3 ? -sum : static_cast<double>(i)) << i;
+}
+
+TEST(Evaluator, deep_call_trees_do_not_need_a_deep_stack) {
+  testing::MemoryProfile profile;
+  profile.add_region("recursive", "user");
+  profile.add_locations(2);
+  const std::size_t time = profile.add_metric("time");
+  constexpr std::size_t kDepth = 20000;
+  for (std::size_t i = 0; i < kDepth; ++i) {
+    profile.add_callpath(0, i == 0 ? std::nullopt : std::optional(i - 1));
+    profile.set(time, i, {1, 2});
+  }
+  const auto derived =
+      derive(specification(metric("m", "PREDERIVED_EXCLUSIVE", "<cubepl>metric::time(e)</cubepl>")),
+             profile);
+  EXPECT_THAT(derived.row(profile, "m", 0, kInclusive), ElementsAre(kDepth, 2 * kDepth));
+}
+
+TEST(Evaluator, a_profile_that_does_not_fit_together_is_refused) {
+  const auto profile = small_profile();
+  profile->told.callpaths[1].region = 99;
+  EXPECT_THAT(derive(specification(""), *profile).error(),
+              HasSubstr("small.cubex: the profile has a call path, 1, of region 99"));
+  const auto ring = small_profile();
+  ring->told.callpaths[2].parent = 3;
+  EXPECT_THAT(derive(specification(""), *ring).error(), HasSubstr("their own ancestors"));
+}
+
+}  // namespace
+}  // namespace forebay::cubepl

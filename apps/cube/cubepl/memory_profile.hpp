@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// A profile in memory for tests and for the fuzzer.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cube/cubepl/profile_view.hpp"
+
+namespace forebay::cubepl::testing {
+
+/// Exclusive values by metric and call path; what is not there is 0. Inclusive ones are summed up.
+class MemoryProfile : public ProfileView {
+ public:
+  Facts told;
+
+  const Facts& facts() const override { return told; }
+
+  Result<std::span<const double>> row(const InputRow& which) override {
+    ++row_count;
+    if (broken) return failure({.kind = ErrorClass::kIo, .operation = "read", .path = "broken"});
+    if (which.flavour == Flavour::kExclusive) return exclusive(which.metric, which.callpath);
+    auto& sum = inclusive_[{which.metric, which.callpath}];
+    sum.assign(told.locations.size(), 0);
+    add_below(which.metric, which.callpath, sum);
+    return std::span<const double>(sum);
+  }
+
+  void set(std::size_t metric, std::size_t callpath, std::vector<double> values) {
+    rows_[{metric, callpath}] = std::move(values);
+  }
+
+  std::size_t add_metric(const std::string& name) {
+    told.metrics.push_back({.unique_name = name});
+    return told.metrics.size() - 1;
+  }
+  std::size_t add_callpath(std::size_t region, std::optional<std::size_t> parent = {}) {
+    told.callpaths.push_back({.region = region, .parent = parent});
+    return told.callpaths.size() - 1;
+  }
+  std::size_t add_region(const std::string& name, const std::string& paradigm) {
+    told.regions.push_back({.name = name, .paradigm = paradigm});
+    return told.regions.size() - 1;
+  }
+  void add_locations(std::size_t count) {
+    told.system_nodes.push_back({.name = "machine", .node_class = "machine"});
+    told.location_groups.push_back({.name = "MPI Rank 0", .type = "process"});
+    for (std::size_t i = 0; i < count; ++i)
+      told.locations.push_back({.name = fmt::format("thread {}", i),
+                                .rank = static_cast<std::int64_t>(i),
+                                .type = "thread"});
+  }
+
+  int row_count = 0;    ///< rows that were asked for
+  bool broken = false;  ///< asking for one fails
+
+ private:
+  std::span<const double> exclusive(std::size_t metric, std::size_t callpath) const {
+    const auto found = rows_.find({metric, callpath});
+    return found == rows_.end() ? std::span<const double>() : std::span(found->second);
+  }
+  void add_below(std::size_t metric, std::size_t callpath, std::vector<double>& sum) const {
+    const auto own = exclusive(metric, callpath);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      sum[i] += own[i];
+    for (std::size_t c = 0; c < told.callpaths.size(); ++c)
+      if (told.callpaths[c].parent == callpath) add_below(metric, c, sum);
+  }
+
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> rows_;
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> inclusive_;
+};
+
+/// main calls MPI_Send, compute and, below that, MPI_Barrier; three threads; time and visits.
+inline std::unique_ptr<MemoryProfile> small_profile() {
+  auto made = std::make_unique<MemoryProfile>();
+  MemoryProfile& profile = *made;
+  profile.told.filename = "small.cubex";
+  const std::size_t main = profile.add_region("main", "user");
+  const std::size_t send = profile.add_region("MPI_Send", "mpi");
+  const std::size_t compute = profile.add_region("compute", "compiler");
+  const std::size_t barrier = profile.add_region("MPI_Barrier", "mpi");
+  profile.told.regions[send].role = "point2point";
+  profile.told.regions[barrier].role = "barrier";
+  profile.told.regions[compute].module = "solver.c";
+  profile.add_callpath(main);        // 0
+  profile.add_callpath(send, 0);     // 1
+  profile.add_callpath(compute, 0);  // 2
+  profile.add_callpath(barrier, 2);  // 3
+  profile.add_locations(3);
+  const std::size_t time = profile.add_metric("time");
+  const std::size_t visits = profile.add_metric("visits");
+  profile.set(time, 0, {1, 2, 3});
+  profile.set(time, 1, {10, 20, 30});
+  profile.set(time, 2, {100, 200, 300});
+  profile.set(time, 3, {0.5, 0, 0.25});
+  profile.set(visits, 0, {1, 1, 1});
+  profile.set(visits, 1, {4, 0, 2});
+  profile.set(visits, 3, {2, 2, 0});
+  return made;
+}
+
+}  // namespace forebay::cubepl::testing
