@@ -98,9 +98,8 @@ Result<std::unique_ptr<Transfers>> Transfers::make(std::uint64_t request_bytes,
 Transfers::Transfers(std::unique_ptr<storage::BufferPool> pool,
                      std::unique_ptr<storage::Backend> backend)
     : pool_(std::move(pool)), engine_(std::move(backend), {.queue_depth = pool_->count()}) {
-  const std::array<std::span<std::byte>, 1> arena{pool_->arena()};
   // Where the memlock limit forbids it, transfers go on without, as in an application.
-  static_cast<void>(engine_.register_buffers(arena));
+  static_cast<void>(engine_.add_buffers(pool_->arena()));
 }
 
 Result<Taken> Transfers::run(const Load& load, const std::string& path) {
