@@ -78,6 +78,9 @@ struct RuntimeOptions {
   /// ReadPlan::reason has whose word it was. One that cannot be read is an Error of each session.
   std::string machine = {};
   WriterCores writer_cores = WriterCores::kApart;
+  /// The path of a profile (docs/formats/profile.md): how many bytes streams have under way to each
+  /// place. Empty: as is usual for its kind. One that cannot be read is an Error of each stream.
+  std::string profile = {};
   /// Where coroutines resume by default; null: the Runtime's own EventLoop. Must outlive the
   /// Runtime.
   Executor* executor = nullptr;
@@ -88,9 +91,10 @@ struct RuntimeOptions {
 
 /// Options from FOREBAY_BUDGET ("64MiB"), FOREBAY_ENGINE (auto, ring, threads, aio),
 /// FOREBAY_COPY_THREADS, FOREBAY_NETWORK, FOREBAY_BULK (auto, links), FOREBAY_PLACEMENT
-/// (in-rank, dedicated), FOREBAY_MACHINE (a name or a path) and FOREBAY_WRITER_CORES (apart,
-/// anywhere), or from the TOML file that FOREBAY_CONFIG names (budget, engine, copy_threads,
-/// network, bulk, placement, machine, writer_cores); what is not set keeps its default. Fails with
+/// (in-rank, dedicated), FOREBAY_MACHINE (a name or a path), FOREBAY_WRITER_CORES (apart,
+/// anywhere) and FOREBAY_PROFILE (a path), or from the TOML file that FOREBAY_CONFIG names (budget,
+/// engine, copy_threads, network, bulk, placement, machine, writer_cores, profile); what is not set
+/// keeps its default. Fails with
 /// kInvalidArgument naming variable or key, also for a FOREBAY_... variable that nobody knows.
 Result<RuntimeOptions> options_from(const Environment& environment);
 

@@ -27,7 +27,7 @@ void Complaints::add(const toml::source_region& place, const std::string& what) 
   if (first_) return;
   const std::uint32_t line = std::max<std::uint32_t>(place.begin.line, 1);
   first_.emplace(ErrorDetails{.kind = ErrorClass::kInvalidArgument,
-                              .operation = "read machine",
+                              .operation = operation_,
                               .path = path_,
                               .cause = "line " + std::to_string(line) + ": " + what});
 }

@@ -18,13 +18,15 @@ namespace forebay::model {
 /// The first thing that is wrong with a file.
 class Complaints {
  public:
-  explicit Complaints(std::string path) : path_(std::move(path)) {}
+  explicit Complaints(std::string path, std::string operation = "read machine")
+      : path_(std::move(path)), operation_(std::move(operation)) {}
 
   void add(const toml::source_region& place, const std::string& what);
   const std::optional<Error>& first() const noexcept { return first_; }
 
  private:
   std::string path_;
+  std::string operation_;
   std::optional<Error> first_;
 };
 

@@ -19,6 +19,7 @@ constexpr std::array kKeys = {
     ConfigKey{"network", "interface or address by which agents of other nodes reach this one"},
     ConfigKey{"machine", "what storage is like: the name of a machine, or a machine file"},
     ConfigKey{"placement", "where agents live: in-rank or dedicated"},
+    ConfigKey{"profile", "what was measured of storage: a profile file"},
     ConfigKey{"writer_cores", "where streams copy into the page cache: apart or anywhere"},
 };
 
@@ -94,6 +95,9 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   const auto writer_cores = config->text("writer_cores", "apart").and_then(parse_writer_cores);
   if (!writer_cores) return tl::unexpected<Error>(writer_cores.error());
   options.writer_cores = *writer_cores;
+  const auto profile = config->text("profile", "");
+  if (!profile) return tl::unexpected<Error>(profile.error());
+  options.profile = *profile;
   options.budget_bytes = *budget;
   options.copy_threads = static_cast<unsigned>(*copy_threads);
   options.engine = *engine;

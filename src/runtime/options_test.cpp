@@ -26,6 +26,7 @@ TEST(RuntimeOptions, variables_set_what_they_name) {
                                      {"FOREBAY_PLACEMENT", "dedicated"},
                                      {"FOREBAY_WRITER_CORES", "anywhere"},
                                      {"FOREBAY_MACHINE", "lustre-small"},
+                                     {"FOREBAY_PROFILE", "here.toml"},
                                      {"FOREBAY_SAMPLES", "somewhere"},
                                      {"PATH", "elsewhere"}});
   ASSERT_TRUE(options) << options.error().message();
@@ -35,6 +36,7 @@ TEST(RuntimeOptions, variables_set_what_they_name) {
   EXPECT_EQ(options->placement, Placement::kDedicated);
   EXPECT_EQ(options->writer_cores, WriterCores::kAnywhere);
   EXPECT_EQ(options->machine, "lustre-small");
+  EXPECT_EQ(options->profile, "here.toml");
 }
 
 TEST(RuntimeOptions, each_engine_has_its_name) {

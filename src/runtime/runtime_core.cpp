@@ -49,6 +49,7 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
       streams_({.choice = backend_choice(options_.engine),
                 .copy_threads = options_.copy_threads,
                 .writer_cores = options_.writer_cores,
+                .profile = options_.profile,
                 .log = options_.log}) {
   // A thread that waits for data to be copied from the page cache may as well copy some.
   loop_.set_idle_work(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/processors.hpp"
+#include "model/profile.hpp"
 
 namespace forebay {
 
@@ -52,20 +53,26 @@ Result<std::unique_ptr<storage::Backend>> make_backend(const Streams::Options& o
                                 .log = options.log});
 }
 
-stream::DeviceQueues::Options queue_options(const Streams::Options& options) {
-  return {.make_backend = [options](Access access) { return make_backend(options, access); }};
+Result<std::shared_ptr<stream::DeviceQueues>> make_queues(const Streams::Options& options) {
+  auto profile = options.profile.empty() ? Result<model::Profile>(model::Profile())
+                                         : model::load_profile(options.profile);
+  return std::move(profile).map([&](model::Profile&& known) {
+    return std::make_shared<stream::DeviceQueues>(stream::DeviceQueues::Options{
+        .make_backend = [options](Access access) { return make_backend(options, access); },
+        .profile = std::move(known)});
+  });
 }
 
 }  // namespace
 
-Streams::Streams(const Options& options)
-    : options_(options), queues_(std::make_shared<stream::DeviceQueues>(queue_options(options))) {}
+Streams::Streams(const Options& options) : options_(options), queues_(make_queues(options)) {}
 
 Result<OutputStream> Streams::open(const StreamPlan& plan, Executor& executor) {
+  if (!queues_) return tl::unexpected<Error>(queues_.error());
   auto complete = plan_stream(plan);
   if (!complete) return tl::unexpected<Error>(complete.error());
   auto core = stream::StreamCore::make({.plan = std::move(*complete),
-                                        .queues = queues_,
+                                        .queues = *queues_,
                                         .executor = &executor,
                                         .log = options_.log});
   if (!core) return tl::unexpected<Error>(core.error());
@@ -84,7 +91,7 @@ void Streams::stop() {
   for (const auto& weak : open) {
     if (const auto core = weak.lock()) core->abandon();
   }
-  queues_->stop();
+  if (queues_) (*queues_)->stop();
 }
 
 }  // namespace forebay

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "storage/probe.hpp"
@@ -25,7 +26,8 @@ class Streams {
     storage::BackendChoice choice = storage::BackendChoice::kAuto;  ///< for direct access
     unsigned copy_threads = 0;  ///< that write to the page cache of one device; 0: chosen
     WriterCores writer_cores = WriterCores::kApart;
-    LogSink* log = nullptr;  ///< null: nobody listens
+    std::string profile = {};  ///< path; empty: none
+    LogSink* log = nullptr;    ///< null: nobody listens
   };
   explicit Streams(const Options& options);
 
@@ -37,7 +39,7 @@ class Streams {
 
  private:
   const Options options_;
-  const std::shared_ptr<stream::DeviceQueues> queues_;
+  const Result<std::shared_ptr<stream::DeviceQueues>> queues_;  ///< or why the profile is no good
   std::mutex mutex_;
   std::vector<std::weak_ptr<stream::StreamCore>> open_;
 };

@@ -133,6 +133,26 @@ TEST(RuntimeStreams, keeping_away_can_be_switched_off) {
     EXPECT_EQ(place, std::vector<int>{processors_at_start().front()});
 }
 
+TEST(RuntimeStreams, the_profile_says_what_may_be_under_way) {
+  const TemporaryFolder folder;
+  const std::string place = std::filesystem::canonical(folder.path());
+  std::ofstream(folder / "profile.toml")
+      << "format = 1\n[[mounts]]\npath = \"" << place
+      << "\"\nin_flight_bytes = \"5 MiB\"\nsource = \"a test\"\n";
+  Runtime runtime(tested({.profile = folder / "profile.toml"}));
+  auto out = runtime.output_stream({.buffer_bytes = 1_MiB});
+  ASSERT_TRUE(out) << out.error().message();
+  const auto file = out->create(folder / "data");
+  EXPECT_EQ(file->plan().in_flight_bytes, 5_MiB);
+  EXPECT_TRUE(file->plan().reason.ends_with("as the profile has it for " + place + " (a test)"))
+      << file->plan().reason;
+}
+
+TEST(RuntimeStreams, a_profile_that_cannot_be_read_is_an_error_of_each_stream) {
+  Runtime runtime(tested({.profile = "/no/such/profile.toml"}));
+  EXPECT_EQ(error_class(runtime.output_stream()), ErrorClass::kNotFound);
+}
+
 TEST(RuntimeStreams, a_plan_that_cannot_work_is_refused) {
   Runtime runtime(tested());
   const auto out = runtime.output_stream({.buffer_bytes = 5});

@@ -53,9 +53,7 @@ bool DeviceQueue::start_syncs(Barrier& barrier) {
     const bool gives_up = barrier.account->client->gives_up();
     if (gives_up || barrier.durability == Durability::kWritten || !target->is_dirty) continue;
     target->is_dirty = false;
-    Flight flight;
-    flight.kind = FlightKind::kSync;
-    flight.target = target.get();
+    Flight flight{.kind = FlightKind::kSync, .target = target.get()};
     flight.barrier = &barrier;
     ++barrier.left;
     run_errand(flight);

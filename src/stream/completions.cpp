@@ -31,7 +31,8 @@ void DeviceQueue::complete_data(const Flight& flight) {
   Parcel& parcel = *flight.parcel;
   Account& account = *parcel.account;
   account.bytes_in_flight -= flight.range.size;
-  if (--account.requests_in_flight == 0) account.client->note_idle(SteadyClock::shared().now());
+  --account.requests_in_flight;
+  end_work(account);
   budget_->give_back(flight.range.size);
   if (!account.waiting.empty()) add_turn(account);
   if (--parcel.requests_left == 0 && parcel.rest.empty()) finish(parcel);
@@ -74,6 +75,7 @@ void DeviceQueue::complete_errand(const Flight& flight, const Result<std::uint64
 void DeviceQueue::complete_space(const Flight& flight, const Result<std::uint64_t>& outcome) {
   Target& target = *flight.target;
   target.is_reserving = false;
+  end_work(*flight.account);
   if (outcome) {
     target.space.reserved(flight.range);
     return;
@@ -84,7 +86,7 @@ void DeviceQueue::complete_space(const Flight& flight, const Result<std::uint64_
     return;
   }
   const bool is_full = error.kind() == ErrorClass::kNoSpace;
-  if (is_full && target.space.give_up_steps(flight.range, flight.parcel->range)) return;
+  if (is_full && target.space.give_up_steps(flight.range, flight.wanted)) return;
   fail_users(target, error);
 }
 

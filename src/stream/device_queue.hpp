@@ -61,11 +61,13 @@ class DeviceQueue {
   /// An operation under way, or about to be.
   struct Flight {
     FlightKind kind = FlightKind::kData;
-    Parcel* parcel = nullptr;  ///< data: whose; space: for which
     Target* target = nullptr;
+    ByteRange range = {};
+    Parcel* parcel = nullptr;    ///< data: whose
+    Account* account = nullptr;  ///< space: who waits for it
+    ByteRange wanted = {};       ///< space: what it is needed for
     EdgeBlock* block = nullptr;
-    Barrier* barrier = nullptr;  ///< sync
-    ByteRange range;
+    Barrier* barrier = nullptr;  ///< sync: whose
   };
 
   explicit DeviceQueue(std::shared_ptr<Budget> budget) : budget_(std::move(budget)) {}
@@ -87,6 +89,8 @@ class DeviceQueue {
   void issue_data();
   bool has_request(Account& account);
   void send_request(Account& account);
+  static void begin_work(Account& account) noexcept;
+  static void end_work(Account& account) noexcept;
   void add_turn(Account& account);
   void end_turn(Account& account) noexcept;
   void start(const Flight& flight, const storage::Operation& operation);

@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/device_queues.hpp"
 
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "stream/write_access.hpp"
 
 namespace forebay::stream {
+
+namespace {
+
+/// As it was measured, or as it is usual.
+std::shared_ptr<Budget> make_budget(const storage::File& file, const model::Profile& profile) {
+  std::error_code failed;
+  const auto path = std::filesystem::weakly_canonical(file.path(), failed);
+  if (const auto* const mount = failed ? nullptr : find_mount(profile, path)) {
+    std::string reason = "as the profile has it for " + mount->path.string();
+    if (!mount->source.empty()) reason += " (" + mount->source + ")";
+    return std::make_shared<Budget>(mount->in_flight_bytes, std::move(reason));
+  }
+  const InFlightDefault usual = default_in_flight(file.file_system());
+  return std::make_shared<Budget>(usual.bytes, usual.reason);
+}
+
+}  // namespace
 
 DeviceQueues::~DeviceQueues() { stop(); }
 
@@ -18,8 +37,7 @@ std::shared_ptr<Budget> DeviceQueues::budget_of_device(const storage::File& file
                                                        std::uint64_t device) {
   std::shared_ptr<Budget>& budget = budgets_[device];
   if (!budget) {
-    const InFlightDefault limit = default_in_flight(file.file_system());
-    budget = std::make_shared<Budget>(limit.bytes, limit.reason);
+    budget = make_budget(file, options_.profile);
   }
   return budget;
 }

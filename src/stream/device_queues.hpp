@@ -14,6 +14,7 @@
 #include <mutex>
 #include <utility>
 
+#include "model/profile.hpp"
 #include "storage/file_system.hpp"
 #include "stream/budget.hpp"
 #include "stream/device_queue.hpp"
@@ -27,6 +28,8 @@ class DeviceQueues {
   struct Options {
     /// For files that are written in this way.
     std::function<Result<std::unique_ptr<storage::Backend>>(Access)> make_backend;
+    /// What was measured of storage; empty: nothing.
+    model::Profile profile = {};
   };
   explicit DeviceQueues(Options options) : options_(std::move(options)) {}
   ~DeviceQueues();

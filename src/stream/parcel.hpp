@@ -135,6 +135,7 @@ struct Account {
   ParcelList waiting;         ///< the first may be under way in part
   std::uint64_t parcels = 0;  ///< that came and were not given back
   std::uint32_t requests_in_flight = 0;
+  std::uint32_t jobs = 0;  ///< requests, and reservations that its parcels wait for
   std::uint64_t bytes_in_flight = 0;
   std::uint64_t credit_bytes = 0;                ///< what it may still ask for in this round
   std::vector<std::shared_ptr<Target>> targets;  ///< that may need something at the next barrier

@@ -93,14 +93,21 @@ void DeviceQueue::send_request(Account& account) {
   const ByteRange range{parcel.rest.offset, bytes};
   parcel.rest = {range.end(), parcel.rest.size - bytes};
   ++parcel.requests_left;
-  if (account.requests_in_flight++ == 0) account.client->note_busy(SteadyClock::shared().now());
+  ++account.requests_in_flight;
+  begin_work(account);
   account.bytes_in_flight += bytes;
-  Flight flight;
-  flight.parcel = &parcel;
-  flight.target = parcel.target;
-  flight.range = range;
+  const Flight flight{.target = parcel.target, .range = range, .parcel = &parcel};
   start(flight, operation_of(flight));
   if (parcel.rest.empty()) account.waiting.pop();
+}
+
+/// Storage works for the account: what its time of writing is.
+void DeviceQueue::begin_work(Account& account) noexcept {
+  if (account.jobs++ == 0) account.client->note_busy(SteadyClock::shared().now());
+}
+
+void DeviceQueue::end_work(Account& account) noexcept {
+  if (--account.jobs == 0) account.client->note_idle(SteadyClock::shared().now());
 }
 
 void DeviceQueue::add_turn(Account& account) {
@@ -161,11 +168,10 @@ bool DeviceQueue::prepare(Parcel& parcel) {
   if (target.is_reserving) return hold_up(*parcel.account);
   if (const auto space = target.space.needed(parcel.range); space && !parcel.range.empty()) {
     target.is_reserving = true;
-    Flight flight;
-    flight.kind = FlightKind::kSpace;
-    flight.parcel = &parcel;
-    flight.target = &target;
-    flight.range = *space;
+    Flight flight{.kind = FlightKind::kSpace, .target = &target, .range = *space};
+    flight.account = parcel.account;
+    flight.wanted = parcel.range;
+    begin_work(*parcel.account);
     run_errand(flight);
     return hold_up(*parcel.account);
   }
@@ -206,11 +212,9 @@ void DeviceQueue::put_edge(Parcel& parcel, ByteRange edge) {
   const std::byte* const data = parcel.data + (edge.offset - parcel.range.offset);
   EdgeBlock& block = parcel.target->edges.put(edge.offset, {data, edge.size});
   if (!block.is_full()) return;
-  Flight flight;
-  flight.kind = FlightKind::kBlockWrite;
-  flight.target = parcel.target;
-  flight.block = &block;
+  Flight flight{.kind = FlightKind::kBlockWrite, .target = parcel.target};
   flight.range = {block.offset_bytes(), kBlockBytes};
+  flight.block = &block;
   block.begin_writing();
   parcel.target->note_stored(flight.range.end());
   ++parcel.account->counts.edge_blocks;
@@ -234,15 +238,14 @@ void DeviceQueue::align(Parcel& parcel, ByteRange middle) noexcept {
 void DeviceQueue::flush_blocks(Target& target) {
   if (target.users.empty()) return;  // left behind by a stream that gave up
   for (EdgeBlock* const block : target.edges.waiting()) {
-    Flight flight;
-    flight.target = &target;
-    flight.block = block;
+    Flight flight{.kind = FlightKind::kBlockWrite, .target = &target};
     flight.range = {block->offset_bytes(), kBlockBytes};
+    flight.block = block;
     block->begin_writing();
     const bool must_read = target.may_have(block->offset_bytes());
     if (!must_read) block->complete({});
     target.note_stored(flight.range.end());
-    flight.kind = must_read ? FlightKind::kBlockRead : FlightKind::kBlockWrite;
+    if (must_read) flight.kind = FlightKind::kBlockRead;
     AccountCounts& counts = target.users.front()->counts;
     ++counts.edge_blocks;
     if (must_read) ++counts.edge_reads;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profiles: what the page says is read, everything else is refused with its line, and a file finds
+// its place.
+#include "model/profile.hpp"
+
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+
+namespace forebay::model {
+namespace {
+
+/// The first example of the page.
+std::string example_of_the_page() {
+  std::ifstream in(FOREBAY_SOURCE_DIR "/docs/formats/profile.md");
+  std::stringstream page;
+  page << in.rdbuf();
+  const std::string text = page.str();
+  const std::size_t first = text.find("```toml\n") + 8;
+  return text.substr(first, text.find("```", first) - first);
+}
+
+TEST(Profile, the_example_of_the_page_is_what_it_says) {
+  const auto profile = parse_profile(example_of_the_page(), "page");
+  ASSERT_TRUE(profile) << profile.error().message();
+  ASSERT_EQ(profile->mounts.size(), 2U);
+  EXPECT_EQ(profile->mounts[0].path, "/scratch");
+  EXPECT_EQ(profile->mounts[0].in_flight_bytes, 64_MiB);
+  EXPECT_EQ(profile->mounts[0].source,
+            "8 requests of 8 MiB were the fewest within 2 % of the best");
+  EXPECT_EQ(profile->mounts[1].in_flight_bytes, 16_MiB);
+  EXPECT_TRUE(profile->mounts[1].source.empty());
+}
+
+TEST(Profile, a_profile_may_know_nothing) {
+  const auto profile = parse_profile("format = 1", "empty");
+  ASSERT_TRUE(profile);
+  EXPECT_TRUE(profile->mounts.empty());
+}
+
+TEST(Profile, what_is_wrong_is_told_with_its_line) {
+  const auto refused = [](const std::string& text, const std::string& what) {
+    const auto profile = parse_profile(text, "a.toml");
+    ASSERT_EQ(error_class(profile), ErrorClass::kInvalidArgument) << text;
+    EXPECT_TRUE(mentions(profile.error(), what)) << profile.error().message();
+    EXPECT_TRUE(mentions(profile.error(), "read profile a.toml")) << profile.error().message();
+  };
+  const std::string head = "format = 1\n[[mounts]]\n";
+  refused("", "format = 1");
+  refused("format = 2", "line 1");
+  refused("format = 1\nmount = 3", "the nearest one is \"mounts\"");
+  refused("format = 1\nmounts = 3", "write [[mounts]]");
+  refused("format = 1\nmounts = [3]", "write [[mounts]]");
+  refused(head + "in_flight_bytes = 65536", "path is missing");
+  refused(head + "path = \"scratch\"\nin_flight_bytes = 65536", "not absolute");
+  refused(head + "path = 7\nin_flight_bytes = 65536", "line 3: mounts.path is no text");
+  refused(head + "path = \"/\"", "in_flight_bytes is missing");
+  refused(head + "path = \"/\"\nin_flight_bytes = \"much\"", "line 4");
+  refused(head + "path = \"/\"\nin_flight_bytes = 5", "between 64 KiB and 16 GiB");
+  refused(head + "path = \"/\"\nin_flight_byte = 5",
+          "the nearest one is \"mounts.in_flight_bytes\"");
+  refused("format = ", "line 1");
+}
+
+TEST(Profile, a_file_that_is_not_there_is_an_error) {
+  EXPECT_EQ(error_class(load_profile("/no/such/profile.toml")), ErrorClass::kNotFound);
+}
+
+TEST(Profile, a_file_belongs_to_the_longest_path_that_holds_it) {
+  const Profile profile{
+      {{"/scratch/fast", 2, ""}, {"/", 1, ""}, {"/scratch/", 3, ""}, {"/scratch/fast/er", 4, ""}}};
+  const auto limit = [&](const char* file) { return find_mount(profile, file)->in_flight_bytes; };
+  EXPECT_EQ(limit("/data/file"), 1U);
+  EXPECT_EQ(limit("/scratch/file"), 3U);
+  EXPECT_EQ(limit("/scratches/file"), 1U);
+  EXPECT_EQ(limit("/scratch/fast/file"), 2U);
+  EXPECT_EQ(limit("/scratch/fast/er/deep/file"), 4U);
+  EXPECT_EQ(limit("/scratch/faster"), 3U);
+}
+
+TEST(Profile, a_file_may_belong_nowhere) {
+  const Profile profile{{{"/scratch", 1, ""}}};
+  EXPECT_EQ(find_mount(profile, "/data/file"), nullptr);
+  EXPECT_EQ(find_mount({}, "/data/file"), nullptr);
+}
+
+}  // namespace
+}  // namespace forebay::model

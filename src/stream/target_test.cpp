@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much space is reserved when, and that a file has its true length however it was written.
+#include "stream/target.hpp"
+
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+#include "storage/memory_file.hpp"
+
+namespace forebay::stream {
+namespace {
+
+TEST(Space, what_is_expected_is_reserved_at_once_and_nothing_more) {
+  Space space(Preallocation::kExpected, 0, 1000);
+  EXPECT_EQ(space.needed({0, 10}), (ByteRange{0, 1000}));
+  space.reserved({0, 1000});
+  EXPECT_FALSE(space.needed({0, 10}));
+  EXPECT_FALSE(space.needed({2000, 10}));
+}
+
+TEST(Space, a_growing_file_gets_steps_as_large_as_itself) {
+  Space space(Preallocation::kGrowing, 0, 0);
+  EXPECT_EQ(space.needed({0, 10}), (ByteRange{0, kSpaceStepBytesMin}));
+  space.reserved({0, kSpaceStepBytesMin});
+  EXPECT_FALSE(space.needed({0, kSpaceStepBytesMin}));
+  space.reserved({0, 200_MiB});
+  EXPECT_EQ(space.needed({200_MiB, 1}), (ByteRange{200_MiB, 200_MiB}));
+  space.reserved({0, 5_GiB});
+  EXPECT_EQ(space.needed({5_GiB, 1}), (ByteRange{5_GiB, kSpaceStepBytesMax}));
+}
+
+TEST(Space, without_preallocation_nothing_is_reserved) {
+  const Space space(Preallocation::kNone, 0, 1000);
+  EXPECT_FALSE(space.needed({0, 10}));
+}
+
+TEST(Space, where_there_is_no_room_for_a_step_there_may_be_for_what_is_written) {
+  Space space(Preallocation::kGrowing, 0, 0);
+  const ByteRange range{0, 4096};
+  const ByteRange step = *space.needed(range);
+  EXPECT_TRUE(space.give_up_steps(step, range));
+  EXPECT_EQ(space.needed(range), range);
+  EXPECT_FALSE(space.give_up_steps(range, range)) << "that was all there is to give up";
+}
+
+TEST(Space, a_disk_too_small_for_what_is_expected_is_an_error_at_once) {
+  Space space(Preallocation::kGrowing, 0, 1_GiB);
+  const ByteRange wanted = *space.needed({0, 10});
+  EXPECT_EQ(wanted, (ByteRange{0, 1_GiB}));
+  EXPECT_FALSE(space.give_up_steps(wanted, {0, 10}));
+}
+
+TEST(Space, whatever_is_written_has_been_reserved) {
+  std::mt19937_64 random(4);
+  for (int round = 0; round < 1000; ++round) {
+    Space space(Preallocation::kGrowing, random() % 1000, random() % 2 * (random() % 300_MiB));
+    for (int write = 0; write < 20; ++write) {
+      const ByteRange range{random() % 400_MiB, 1 + random() % 16_MiB};
+      while (const auto needed = space.needed(range)) {
+        ASSERT_EQ(needed->offset, space.end_bytes());
+        ASSERT_FALSE(needed->empty());
+        const bool refused = random() % 10 == 0 && space.give_up_steps(*needed, range);
+        if (!refused) space.reserved(*needed);
+      }
+      ASSERT_GE(space.end_bytes(), range.end());
+      if (random() % 5 == 0) space.cut(random() % 400_MiB);
+    }
+  }
+}
+
+TEST(Target, has_the_length_of_what_belongs_to_it) {
+  auto file = std::make_unique<storage::MemoryFile>("memory", std::vector<std::byte>(10'000));
+  storage::MemoryFile& raw = *file;
+  Target target({.file = std::move(file), .preallocation = Preallocation::kGrowing});
+  target.space.reserved({0, 10'000});
+  target.note_write({0, 5000});
+  target.note_stored(8192);
+  EXPECT_TRUE(target.may_have(8191));
+  EXPECT_FALSE(target.may_have(8192));
+  ASSERT_TRUE(target.cut());
+  EXPECT_EQ(*raw.size(), 5000U);
+}
+
+TEST(Target, keeps_what_it_had) {
+  auto file = std::make_unique<storage::MemoryFile>("memory", std::vector<std::byte>(10'000));
+  storage::MemoryFile& raw = *file;
+  Target target({.file = std::move(file), .size_bytes = 10'000});
+  target.note_write({0, 100});
+  ASSERT_TRUE(target.cut());
+  EXPECT_EQ(*raw.size(), 10'000U);
+  EXPECT_TRUE(target.may_have(10'000)) << "its last block is not whole";
+}
+
+}  // namespace
+}  // namespace forebay::stream
