@@ -11,16 +11,18 @@
 namespace forebay::cubepl {
 namespace {
 
+// Choices between numbers instead of branches, so that rows are computed several at a time.
 double multiply(double a, double b) {
-  if (a == 0) return 0;
-  const double product = a * b;
-  return std::isinf(product) ? std::copysign(DBL_MAX, product) : product;
+  double product = a * b;
+  product = product > DBL_MAX ? DBL_MAX : product;
+  product = product < -DBL_MAX ? -DBL_MAX : product;
+  return a == 0 ? 0 : product;
 }
 
 double divide(double a, double b) {
-  if (a == 0) return 0;
-  if (b == 0) return a > 0 ? DBL_MAX : -DBL_MAX;
-  return a / b;
+  const double most = a > 0 ? DBL_MAX : -DBL_MAX;
+  const double quotient = b == 0 ? most : a / b;
+  return a == 0 ? 0 : quotient;
 }
 
 double square_root(double a) { return a >= 0 ? std::sqrt(a) : 0; }

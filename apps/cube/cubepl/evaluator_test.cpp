@@ -11,6 +11,7 @@
 #include <cfloat>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -233,6 +234,45 @@ TEST(Evaluator, deep_call_trees_do_not_need_a_deep_stack) {
       derive(specification(metric("m", "PREDERIVED_EXCLUSIVE", "<cubepl>metric::time(e)</cubepl>")),
              profile);
   EXPECT_THAT(derived.row(profile, "m", 0, kInclusive), ElementsAre(kDepth, 2 * kDepth));
+}
+
+TEST(Evaluator, the_longest_way_through_metrics_that_is_allowed_can_be_computed) {
+  const auto profile = small_profile();
+  // Four metrics of 250 operators each are the 1000 that are allowed.
+  std::string metrics;
+  for (int i = 0; i < 4; ++i) {
+    std::string sum = i == 3 ? "metric::time(e)" : fmt::format("metric::m{}()", i + 1);
+    for (std::uint32_t added = 1; added < kDepthMax; ++added)
+      sum += " + 1";
+    metrics += metric(fmt::format("m{}", i), "POSTDERIVED", "<cubepl>" + sum + "</cubepl>");
+  }
+  const auto derived = derive(specification(metrics), *profile);
+  EXPECT_THAT(derived.row(*profile, "m0", 1),
+              ElementsAre(10 + 4 * 249, 20 + 4 * 249, 30 + 4 * 249));
+}
+
+TEST(Evaluator, threads_compute_from_one_derivation) {
+  const auto first = small_profile();
+  const auto derived = derive(own_specification(), *first);
+  ASSERT_TRUE(derived.derivation) << derived.error();
+  const Derivation& derivation = **derived.derivation;
+  const auto all_values = [&derivation](ProfileView& profile) {
+    std::vector<double> all;
+    std::vector<double> row(3);
+    Evaluator evaluator(derivation, profile);
+    for (std::size_t at = 0; at < 4 * derivation.program().metrics.size(); ++at) {
+      EXPECT_TRUE(evaluator.evaluate({at / 4, at % 4, kInclusive}, {0, 3}, row));
+      all.insert(all.end(), row.begin(), row.end());
+    }
+    return all;
+  };
+  // Rows are each thread's own business, so each has a view of its own.
+  const auto second = small_profile();
+  std::vector<double> elsewhere;
+  std::thread other([&] { elsewhere = all_values(*second); });
+  const std::vector<double> here = all_values(*first);
+  other.join();
+  EXPECT_EQ(here, elsewhere);
 }
 
 TEST(Evaluator, a_profile_that_does_not_fit_together_is_refused) {
