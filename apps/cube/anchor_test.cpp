@@ -105,6 +105,10 @@ TEST(Anchor, groups_that_only_look_like_some_are_read_as_a_whole) {
   parts.locations =
       kLocation + "<!-- </locationgroup> --><location Id=\"1\"><name>x</name></location>";
   EXPECT_EQ(parsed(parts.text()).locations.at(1).name, "x");
+  parts.locations = kLocation +
+                    "</locationgroup><locationgroup Id=\"1\"/><locationgroup Id=\"2\">" +
+                    "<location Id=\"1\"><name>y</name></location>";
+  EXPECT_EQ(parsed(parts.text()).locations.at(1).name, "y");
   const FoldedText folded =
       fold_groups("<a><locationgroup Id=\"0\">1</locationgroup>b<locationgroup>");
   EXPECT_EQ(folded.text, "<a><locationgroup n=\"0\"/>b<locationgroup>");
