@@ -110,8 +110,8 @@ struct Anchor {
 /// above 4 GiB.
 Result<std::string> anchor_text(std::string member);
 
-/// Reads a description, for which it needs `text` as memory. Needs about eight times as much
-/// besides, meanwhile. Fails with kDamage or kUnsupported as the page says; offsets are from the
+/// Reads a description, for which it needs `text` as memory, and about as much again for what it
+/// gives. Fails with kDamage or kUnsupported as the page says; offsets are from the
 /// beginning of `text`.
 Result<Anchor> parse_anchor(std::string text);
 

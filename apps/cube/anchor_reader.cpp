@@ -2,6 +2,7 @@
 // anchor.xml from text to a value. XML is pugixml's business; what elements mean is decided here.
 #include <algorithm>
 #include <charconv>
+#include <span>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -74,7 +75,8 @@ std::uint32_t last_place(const List& list) {
 /// Builds an Anchor from a document, part by part.
 class Builder {
  public:
-  explicit Builder(xml_node cube) : cube_(cube) {}
+  /// `groups` are those of a folded text; empty if it is not one.
+  Builder(xml_node cube, std::span<const std::string_view> groups) : cube_(cube), folded_(groups) {}
 
   Result<Anchor> run() {
     anchor_.version = cube_.attribute("version").value();
@@ -219,18 +221,36 @@ class Builder {
   }
 
   Status read_groups(xml_node node) {
-    const std::uint32_t place = last_place(anchor_.nodes);
     for (const xml_node group : node.children("locationgroup")) {
-      const auto id = id_of(group, "Id");
-      if (!id) return tl::unexpected<Error>(id.error());
-      anchor_.groups.push_back({.id = *id,
-                                .name = group.child_value("name"),
-                                .rank = number_or_none(group.child_value("rank")),
-                                .type = group.child_value("type"),
-                                .node = place});
-      for (const xml_node location : group.children("location")) {
-        if (const Status read = read_location(location); !read) return read;
-      }
+      const Status read = folded_.empty() ? read_group(group) : read_folded_group(group);
+      if (!read) return read;
+    }
+    return {};
+  }
+
+  Status read_folded_group(xml_node placeholder) {
+    const std::size_t number = placeholder.attribute("n").as_ullong();
+    pugi::xml_document document;
+    const std::string_view text = number < folded_.size() ? folded_[number] : std::string_view{};
+    const bool is_read = static_cast<bool>(document.load_buffer(text.data(), text.size()));
+    const xml_node group = document.first_child();
+    // An empty group has no closing tag: then there are two elements.
+    if (!is_read || !group || group.next_sibling()) {
+      return tl::unexpected<Error>(fault(placeholder, "no single group of locations"));
+    }
+    return read_group(group);
+  }
+
+  Status read_group(xml_node group) {
+    const auto id = id_of(group, "Id");
+    if (!id) return tl::unexpected<Error>(id.error());
+    anchor_.groups.push_back({.id = *id,
+                              .name = group.child_value("name"),
+                              .rank = number_or_none(group.child_value("rank")),
+                              .type = group.child_value("type"),
+                              .node = last_place(anchor_.nodes)});
+    for (const xml_node location : group.children("location")) {
+      if (const Status read = read_location(location); !read) return read;
     }
     return {};
   }
@@ -273,15 +293,14 @@ class Builder {
   }
 
   const xml_node cube_;
+  const std::span<const std::string_view> folded_;
   Anchor anchor_;
   std::unordered_map<std::uint32_t, std::uint32_t> regions_;   // places by id
   std::vector<std::pair<std::uint32_t, Location>> locations_;  // by id, in the order of the file
 };
 
-}  // namespace
-
-Result<Anchor> parse_anchor(std::string text) {
-  text = with_quotes(std::move(text));
+/// Reads a document in the memory of `text`.
+Result<Anchor> parse_in_place(std::string& text, std::span<const std::string_view> groups) {
   pugi::xml_document document;
   const pugi::xml_parse_result parsed = document.load_buffer_inplace(text.data(), text.size());
   if (!parsed) {
@@ -292,7 +311,20 @@ Result<Anchor> parse_anchor(std::string text) {
   }
   const xml_node cube = document.child("cube");
   if (!cube) return tl::unexpected<Error>(fault({}, "there is no element <cube>"));
-  return Builder(cube).run();
+  return Builder(cube, groups).run();
+}
+
+}  // namespace
+
+Result<Anchor> parse_anchor(std::string text) {
+  text = with_quotes(std::move(text));
+  FoldedText folded = fold_groups(text);
+  if (!folded.groups.empty()) {
+    auto anchor = parse_in_place(folded.text, folded.groups);
+    if (anchor) return anchor;
+  }
+  // The whole text says where the fault is, or that folding it was wrong.
+  return parse_in_place(text, {});
 }
 
 }  // namespace forebay::cube

@@ -100,6 +100,31 @@ TEST(Anchor, expressions_of_derived_metrics_are_read_with_and_without_quotes) {
   EXPECT_EQ(metric.attributes.at(0).second, "GHOST");
 }
 
+TEST(Anchor, groups_that_only_look_like_some_are_read_as_a_whole) {
+  Parts parts;
+  parts.locations =
+      kLocation + "<!-- </locationgroup> --><location Id=\"1\"><name>x</name></location>";
+  EXPECT_EQ(parsed(parts.text()).locations.at(1).name, "x");
+  parts.locations = kLocation +
+                    "</locationgroup><locationgroup Id=\"1\"/><locationgroup Id=\"2\">" +
+                    "<location Id=\"1\"><name>y</name></location>";
+  EXPECT_EQ(parsed(parts.text()).locations.at(1).name, "y");
+  const FoldedText folded =
+      fold_groups("<a><locationgroup Id=\"0\">1</locationgroup>b<locationgroup>");
+  EXPECT_EQ(folded.text, "<a><locationgroup n=\"0\"/>b<locationgroup>");
+  EXPECT_EQ(folded.groups.at(0), "<locationgroup Id=\"0\">1</locationgroup>");
+}
+
+TEST(Anchor, groups_may_stand_before_and_after_inner_nodes) {
+  Anchor anchor = testing::small_anchor();
+  anchor.groups.push_back({.id = 1, .name = "rank 1", .rank = 1, .type = "process", .node = 0});
+  anchor.locations[2].group = 1;
+  const Anchor again = parsed(write_anchor(anchor));
+  EXPECT_EQ(again.groups.at(again.locations.at(2).group).name, "rank 1");
+  EXPECT_EQ(again.groups.at(again.locations.at(2).group).node, 0U);
+  EXPECT_EQ(again.groups.at(again.locations.at(1).group).node, 1U);
+}
+
 TEST(Anchor, quotes_are_added_to_attributes_alone) {
   EXPECT_EQ(with_quotes("<a rowwise=false>rowwise=x rowwise=y</a><b rowwise=\"z\"/>"),
             "<a rowwise=\"false\">rowwise=x rowwise=y</a><b rowwise=\"z\"/>");

@@ -51,6 +51,26 @@ std::string with_quotes(std::string text) {
   return result.append(text, done);
 }
 
+FoldedText fold_groups(std::string_view text) {
+  constexpr std::string_view kOpening = "<locationgroup";
+  constexpr std::string_view kClosing = "</locationgroup>";
+  FoldedText folded;
+  std::size_t done = 0;
+  for (std::size_t begin = text.find(kOpening); begin != std::string_view::npos;
+       begin = text.find(kOpening, done)) {
+    const std::size_t closing = text.find(kClosing, begin);
+    if (closing == std::string_view::npos) break;
+    const std::size_t end = closing + kClosing.size();
+    folded.text.append(text.substr(done, begin - done));
+    folded.text.append(kOpening).append(" n=\"");
+    folded.text.append(std::to_string(folded.groups.size())).append("\"/>");
+    folded.groups.push_back(text.substr(begin, end - begin));
+    done = end;
+  }
+  folded.text.append(text.substr(done));
+  return folded;
+}
+
 std::string escaped(std::string_view text) {
   std::string result;
   result.reserve(text.size());

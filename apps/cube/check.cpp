@@ -112,7 +112,7 @@ class Checker {
     std::vector<std::byte> row(found.rows.row_bytes);
     NotFinite not_finite;
     for (std::uint64_t place = 0; place < found.rows.index.rows.size(); ++place) {
-      const Status read = read_stored_row(reader, found.rows, metric.type, place, row, scratch_);
+      const Status read = read_stored_row(reader, found.rows, place, row, scratch_);
       if (!read) {
         if (const Status noted = note(read.error()); !noted) return noted;
       } else {

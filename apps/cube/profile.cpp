@@ -165,6 +165,7 @@ Result<std::optional<StoredRows>> find_rows(const ByteSource& source,
   auto read = read_index(source, *index, anchor.call_tree.size());
   if (!read) return tl::unexpected<Error>(read.error());
   rows.index = std::move(*read);
+  rows.type = metric.type;
   rows.data = data->bytes;
   rows.row_bytes = anchor.row_bytes(metric);
   if (const Status placed = place_rows(source, rows); !placed) {
@@ -175,7 +176,6 @@ Result<std::optional<StoredRows>> find_rows(const ByteSource& source,
 
 Status read_stored_row(const ByteSource& source,
                        const StoredRows& rows,
-                       ValueType type,
                        std::uint64_t place,
                        std::span<std::byte> into,
                        RowScratch& scratch) {
@@ -193,7 +193,7 @@ Status read_stored_row(const ByteSource& source,
   } else if (const Status read = source.read(range.offset, into); !read) {
     return read;
   }
-  turn_values(type, rows.index.order, ByteOrder::kLittle, into);
+  turn_values(rows.type, rows.index.order, ByteOrder::kLittle, into);
   return {};
 }
 
@@ -221,7 +221,7 @@ Status Profile::read_row(std::size_t metric,
   const std::optional<StoredRows>& rows = rows_[metric];
   const auto place = rows ? rows->place_of(row) : std::nullopt;
   if (place) {
-    return read_stored_row(*source_, *rows, anchor_.metrics[metric].type, *place, into, scratch);
+    return read_stored_row(*source_, *rows, *place, into, scratch);
   }
   std::ranges::fill(into, std::byte{0});
   return {};

@@ -26,6 +26,7 @@ namespace forebay::cube {
 /// Where the rows of a metric are in a file. Rows are known by their place in the index.
 struct StoredRows {
   Index index;
+  ValueType type;
   ByteRange data;                      ///< the whole member
   std::uint64_t row_bytes = 0;         ///< of an unpacked row
   std::uint64_t first_row_offset = 0;  ///< in the file
@@ -58,7 +59,6 @@ struct RowScratch {
 /// Thread-safe. Fails with kDamage where a packed row does not give a row.
 Status read_stored_row(const ByteSource& source,
                        const StoredRows& rows,
-                       ValueType type,
                        std::uint64_t place,
                        std::span<std::byte> into,
                        RowScratch& scratch);

@@ -93,7 +93,7 @@ TEST(CubeCorpus, every_change_of_one_byte_keeps_the_promises_of_the_parsers) {
     // What it is stays: the first byte says so.
     for (std::size_t i = 1; i < bytes.size(); ++i) {
       const char before = bytes[i];
-      for (const int change : {0x00, 0x01, 0x3c, 0x80, 0xff}) {
+      for (const int change : {0x00, 0x3c, 0xff}) {
         bytes[i] = static_cast<char>(change);
         run(bytes);
       }
