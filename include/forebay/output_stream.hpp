@@ -190,7 +190,8 @@ class OutputStream {
   /// down here, and memory never grows. A thread that holds all buffers itself would wait for ever.
   Result<OutputBuffer> acquire();
   /// The same for bytes that will be written at `offset_bytes` of `file`: where it is written
-  /// directly, the address suits the offset, and nothing has to be moved in memory.
+  /// directly, the address suits the offset, and nothing has to be moved in memory. Fails with
+  /// kInvalidArgument for a file of another stream.
   Result<OutputBuffer> acquire_at(const OutputFile& file, std::uint64_t offset_bytes);
   /// A buffer if one is free. Never waits.
   Result<std::optional<OutputBuffer>> try_acquire();

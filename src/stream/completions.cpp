@@ -86,7 +86,7 @@ void DeviceQueue::complete_space(const Flight& flight, const Result<std::uint64_
     return;
   }
   const bool is_full = error.kind() == ErrorClass::kNoSpace;
-  if (is_full && target.space.give_up_steps(flight.range, flight.wanted)) return;
+  if (is_full && target.space.ask_for_less(flight.wanted)) return;
   fail_users(target, error);
 }
 

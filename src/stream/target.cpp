@@ -15,9 +15,14 @@ std::optional<ByteRange> Space::needed(ByteRange range) const noexcept {
   return ByteRange{end_, end - end_};
 }
 
-bool Space::give_up_steps(ByteRange refused, ByteRange range) noexcept {
-  if (refused.end() <= std::max(range.end(), expected_bytes_)) return false;
-  steps_ = false;
+bool Space::ask_for_less(ByteRange range) noexcept {
+  if (end_ < expected_bytes_) return false;
+  if (steps_) {
+    steps_ = false;
+    return true;
+  }
+  if (range.offset <= end_) return false;
+  give_up();  // there is a gap before it, which may never be written
   return true;
 }
 

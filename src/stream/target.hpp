@@ -33,9 +33,9 @@ class Space {
   std::optional<ByteRange> needed(ByteRange range) const noexcept;
   /// As much is reserved.
   void reserved(ByteRange range) noexcept { end_ = range.end() > end_ ? range.end() : end_; }
-  /// There was no room for a step: from now on exactly what is written. False if that is what there
-  /// was no room for.
-  bool give_up_steps(ByteRange refused, ByteRange range) noexcept;
+  /// There was no room for what was needed: from now on it is exactly what is written, and then
+  /// nothing. False if there is no room for what is expected, or for `range` itself.
+  bool ask_for_less(ByteRange range) noexcept;
   /// The file system cannot reserve.
   void give_up() noexcept { preallocation_ = Preallocation::kNone; }
   /// The file was cut there.

@@ -53,6 +53,16 @@ class Gate {
     const std::lock_guard lock(mutex_);
     backends_.push_back(backend);
   }
+  /// Which files were written to, request by request.
+  std::vector<std::string> requests() {
+    const std::lock_guard lock(mutex_);
+    return requests_;
+  }
+  void note(const storage::Operation& operation) {
+    const std::lock_guard lock(mutex_);
+    if (operation.kind == storage::OperationKind::kWrite)
+      requests_.push_back(operation.file->path());
+  }
   void remove(storage::Backend* backend) {
     const std::lock_guard lock(mutex_);
     std::erase(backends_, backend);
@@ -62,6 +72,7 @@ class Gate {
   std::atomic<bool> open_{true};
   std::mutex mutex_;
   std::vector<storage::Backend*> backends_;
+  std::vector<std::string> requests_;
 };
 
 class GatedBackend final : public storage::Backend {
@@ -75,6 +86,8 @@ class GatedBackend final : public storage::Backend {
   bool accepts(const storage::File& file) const noexcept override { return inner_->accepts(file); }
   std::size_t submit(std::span<const storage::Operation> operations) override {
     held_.insert(held_.end(), operations.begin(), operations.end());
+    for (const storage::Operation& operation : operations)
+      gate_.note(operation);
     pass_on();
     return operations.size();
   }
@@ -138,9 +151,9 @@ inline std::vector<Way> all_ways() {
 /// Streams, and the folder that they write to.
 class Site {
  public:
-  explicit Site(Way way) : way_(std::move(way)) {
-    queues_ = std::make_shared<DeviceQueues>(
-        DeviceQueues::Options{.make_backend = [this](Access) { return make_backend(); }});
+  explicit Site(Way way, model::Profile profile = {}) : way_(std::move(way)) {
+    queues_ = std::make_shared<DeviceQueues>(DeviceQueues::Options{
+        .make_backend = [this](Access) { return make_backend(); }, .profile = std::move(profile)});
   }
   ~Site() { queues_->stop(); }
   Site(const Site&) = delete;

@@ -197,6 +197,7 @@ TEST_P(Finishing, handles_of_another_stream_are_refused) {
   EXPECT_EQ(error_class(out.submit(must(other.acquire()), file, 0)), ErrorClass::kInvalidArgument);
   EXPECT_EQ(error_class(out.submit(must(out.acquire()), far, 0)), ErrorClass::kInvalidArgument);
   EXPECT_EQ(error_class(out.write(far, 0, pattern(5))), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(error_class(out.acquire_at(far, 0)), ErrorClass::kInvalidArgument);
   auto buffer = must(out.acquire());
   EXPECT_TRUE(works(out.submit(std::move(buffer), file, 0)));
   EXPECT_EQ(error_class(out.submit(std::move(buffer), file, 0)), ErrorClass::kInvalidArgument);

@@ -166,19 +166,26 @@ TEST_P(Waiting, completions_that_nobody_takes_are_refused_at_some_point) {
   EXPECT_TRUE(works(out.drain()));
 }
 
-TEST_P(Waiting, a_busy_stream_leaves_room_for_another_one) {
-  site.gate.close();
-  OutputStream busy = site.make_stream({.buffers = 32, .request_bytes = 4_KiB, .queue_depth = 4});
-  OutputStream other = site.make_stream({.buffers = 1, .completions = Completions::kAnyOrder});
-  const OutputFile much = must(busy.create(site / "much"));
-  const OutputFile little = must(other.create(site / "little"));
-  EXPECT_TRUE(works(submit_all(busy, much, {0, 32 * kBuffer})));
-  EXPECT_TRUE(works(submit_all(other, little, {0, kBuffer})));
-  site.gate.open();
-  EXPECT_TRUE(works(other.drain()));
+/// One MiB under way in all: who has much to write may not keep the others waiting for all of it.
+TEST_P(Waiting, a_busy_stream_leaves_its_turn_to_another_one) {
+  Site narrow(GetParam(), {{{"/", 1_MiB, "a test"}}});
+  narrow.gate.close();
+  const StreamPlan plan{.buffer_bytes = 1_MiB, .buffers = 16, .request_bytes = 1_MiB};
+  OutputStream busy = narrow.make_stream(plan);
+  OutputStream other = narrow.make_stream(plan);
+  const OutputFile much = must(busy.create(narrow / "much"));
+  const OutputFile little = must(other.create(narrow / "little"));
+  EXPECT_TRUE(works(submit_all(busy, much, {0, 16_MiB}, 1_MiB)));
+  EXPECT_TRUE(works(submit_all(other, little, {0, 1_MiB}, 1_MiB)));
+  narrow.gate.open();
   EXPECT_TRUE(works(busy.drain()));
-  EXPECT_TRUE(is_pattern(site / "much", 32 * kBuffer));
-  EXPECT_TRUE(is_pattern(site / "little", kBuffer));
+  EXPECT_TRUE(works(other.drain()));
+  const auto requests = narrow.gate.requests();
+  ASSERT_EQ(requests.size(), 17U);
+  const auto turn = std::ranges::find(requests, narrow / "little") - requests.begin();
+  EXPECT_LE(turn, 8);
+  EXPECT_TRUE(is_pattern(narrow / "much", 16_MiB));
+  EXPECT_TRUE(is_pattern(narrow / "little", 1_MiB));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Waiting, ::testing::ValuesIn(sound_ways()), way_name);
