@@ -56,6 +56,8 @@ struct Region {
   std::string module;
   std::string paradigm;
   std::string role;
+  std::string url;
+  std::string description;
   std::int64_t begin_line = -1;
   std::int64_t end_line = -1;
 };
@@ -86,6 +88,7 @@ struct Location {
 struct Anchor {
   std::string version;
   std::vector<std::pair<std::string, std::string>> attributes;
+  std::vector<std::string> mirrors;  ///< where "@mirror@" in urls may point
   std::vector<Metric> metrics;
   std::vector<Region> regions;
   CallTree call_tree;

@@ -84,6 +84,8 @@ class Builder {
       anchor_.attributes.emplace_back(attribute.attribute("key").value(),
                                       attribute.attribute("value").value());
     }
+    for (const xml_node mirror : cube_.child("doc").child("mirrors").children("murl"))
+      anchor_.mirrors.emplace_back(mirror.child_value());
     for (const auto part : {&Builder::read_metrics, &Builder::read_regions,
                             &Builder::read_call_tree, &Builder::read_system}) {
       if (const Status read = (this->*part)(); !read) return tl::unexpected<Error>(read.error());
@@ -160,6 +162,8 @@ class Builder {
                                  .module = node.attribute("mod").value(),
                                  .paradigm = node.child_value("paradigm"),
                                  .role = node.child_value("role"),
+                                 .url = node.child_value("url"),
+                                 .description = node.child_value("descr"),
                                  .begin_line = number_or_none(node.attribute("begin").value()),
                                  .end_line = number_or_none(node.attribute("end").value())});
       const auto added = add_id(node, *id, last_place(anchor_.regions), regions_);
@@ -192,7 +196,11 @@ class Builder {
       return tl::unexpected<Error>(fault(
           node, fmt::format("call path {} calls region {}, which is not there", *id, *callee)));
     }
-    CallPath path{.id = *id, .region = region->second, .parameters = {}};
+    CallPath path{.id = *id,
+                  .region = region->second,
+                  .module = node.attribute("mod").value(),
+                  .line = number_or_none(node.attribute("line").value()),
+                  .parameters = {}};
     for (const xml_node parameter : node.children("parameter")) {
       path.parameters.push_back({parameter.attribute("partype").value(),
                                  parameter.attribute("parkey").value(),

@@ -179,6 +179,9 @@ TEST(Anchor, what_is_written_is_read_again) {
   Anchor anchor = testing::small_anchor();
   anchor.metrics[1].parent = 0;
   anchor.metrics[1].description = "a < b & \"c\"";
+  anchor.mirrors = {"file:///a&b"};
+  anchor.regions[1].description = "of a region";
+  anchor.regions[1].url = "@mirror@x";
   anchor.metrics[1].attributes = {{"viztype", "GHOST"}};
   anchor.metrics.push_back({.id = 30,
                             .kind = MetricKind::kPostderived,
@@ -197,6 +200,12 @@ TEST(Anchor, what_is_written_is_read_again) {
   EXPECT_EQ(again.metrics.back().expressions, anchor.metrics.back().expressions);
   EXPECT_EQ(again.call_tree.at(2).parameters.at(0).key, "size");
   EXPECT_EQ(again.locations.at(3).name, anchor.locations[3].name);
+  EXPECT_EQ(again.mirrors, anchor.mirrors);
+  EXPECT_EQ(again.regions.at(1).description, "of a region");
+  EXPECT_EQ(again.regions.at(1).url, "@mirror@x");
+  EXPECT_EQ(again.call_tree.at(1).module, "a.c");
+  EXPECT_EQ(again.call_tree.at(1).line, 7);
+  EXPECT_EQ(again.call_tree.at(0).line, -1);
   EXPECT_EQ(write_anchor(again), text);
 }
 

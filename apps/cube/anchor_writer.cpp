@@ -94,10 +94,15 @@ void write_program(XmlText& xml, const Anchor& anchor) {
     xml.element("mangled_name", region.mangled_name);
     xml.element("paradigm", region.paradigm);
     xml.element("role", region.role);
-    xml.line("<url></url>\n<descr></descr>\n</region>");
+    xml.element("url", region.url);
+    xml.element("descr", region.description);
+    xml.line("</region>");
   }
   write_tree(xml, anchor.call_tree.paths(), "</cnode>", [&](const CallPath& path, std::uint32_t) {
-    xml.tag("<cnode id=\"{}\" calleeId=\"{}\">", path.id, anchor.regions[path.region].id);
+    std::string place;
+    if (path.line >= 0) place += fmt::format(" line=\"{}\"", path.line);
+    if (!path.module.empty()) place += fmt::format(" mod=\"{}\"", escaped_attribute(path.module));
+    xml.tag("<cnode id=\"{}\"{} calleeId=\"{}\">", path.id, place, anchor.regions[path.region].id);
     for (const Parameter& parameter : path.parameters) {
       xml.tag("<parameter partype=\"{}\" parkey=\"{}\" parvalue=\"{}\"/>",
               escaped_attribute(parameter.type), escaped_attribute(parameter.key),
@@ -162,7 +167,10 @@ std::string write_anchor(const Anchor& anchor) {
   xml.tag("<cube version=\"{}\">", escaped_attribute(anchor.version));
   for (const auto& [key, value] : anchor.attributes)
     xml.tag("<attr key=\"{}\" value=\"{}\"/>", escaped_attribute(key), escaped_attribute(value));
-  xml.line("<doc>\n<mirrors>\n</mirrors>\n</doc>");
+  xml.line("<doc>\n<mirrors>");
+  for (const std::string& mirror : anchor.mirrors)
+    xml.element("murl", mirror);
+  xml.line("</mirrors>\n</doc>");
   write_metrics(xml, anchor.metrics);
   write_program(xml, anchor);
   write_system(xml, anchor);

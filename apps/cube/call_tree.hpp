@@ -33,6 +33,8 @@ struct CallPath {
   std::uint32_t id = 0;          ///< as in the file
   std::uint32_t region = kNone;  ///< its place among the regions
   std::uint32_t parent = kNone;  ///< its place in the tree; kNone for a root
+  std::string module;            ///< where it is called from, and in which line; often not told
+  std::int64_t line = -1;
   std::vector<Parameter> parameters;
 };
 

@@ -129,7 +129,7 @@ TEST_F(Commands, one_changed_value_is_found_and_named) {
   make(b_);
   const std::uint64_t data = run({"info", b_}).at("profile").at("metrics").at(1).at("offset");
   // Row 1 of time, location 2; the lowest byte of the fraction.
-  change(b_, data + 10 + 8 * (70 + 2), 0x55);
+  change(b_, data + 10 + std::uint64_t{8} * (70 + 2), 0x55);
   const Json found = run({"diff", a_, b_}, kExitProblems);
   EXPECT_TRUE(found.at("structure").empty());
   const Json& metric = found.at("metrics").at(0);
@@ -183,7 +183,7 @@ TEST_F(Commands, a_broken_stream_is_a_problem_where_it_is) {
   make(a_, {"--compress"});
   const Json profile = run({"info", a_}).at("profile");
   const auto data = profile.at("metrics").at(1).at("offset").get<std::size_t>();
-  const std::size_t first_row = data + 11 + 8 + 24 * 20;
+  const std::size_t first_row = data + 11 + 8 + std::size_t{24} * 20;
   change(a_, first_row + 5, 0xee);
   const Json found = run({"check", a_}, kExitProblems);
   EXPECT_EQ(found.at("problems").at(0).at("offset"), first_row);

@@ -61,22 +61,24 @@ TEST(ContainerLayout, each_byte_is_written_once) {
        .anchor_bytes = 512});
 }
 
+RowsShape random_rows(std::mt19937_64& random, std::uint32_t id) {
+  RowsShape rows{.metric_id = id, .row_bytes = 1 + random() % 600, .row_count = random() % 9};
+  if (random() % 2 == 0) rows.format = IndexFormat::kDense;
+  if (random() % 3 != 0) return rows;
+  std::vector<std::uint64_t> sizes(rows.row_count);
+  for (std::uint64_t& size : sizes)
+    size = random() % 600;
+  return packed(rows, sizes);
+}
+
 TEST(ContainerLayout, each_byte_of_random_containers_is_written_once) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 2000; ++round) {
     ContainerShape shape{.metrics = {}, .anchor_bytes = 1 + random() % 2000};
     if (random() % 2 == 0) shape.specification_bytes = random() % 2000;
-    for (std::uint32_t id = 0; id < random() % 6; ++id) {
-      RowsShape rows{.metric_id = id, .row_bytes = 1 + random() % 600, .row_count = random() % 9};
-      if (random() % 2 == 0) rows.format = IndexFormat::kDense;
-      if (random() % 3 == 0) {
-        std::vector<std::uint64_t> sizes(rows.row_count);
-        for (std::uint64_t& size : sizes)
-          size = random() % 600;
-        rows = packed(rows, sizes);
-      }
-      shape.metrics.push_back(rows);
-    }
+    const auto metric_count = static_cast<std::uint32_t>(random() % 6);
+    for (std::uint32_t id = 0; id < metric_count; ++id)
+      shape.metrics.push_back(random_rows(random, id));
     expect_tiled(shape);
   }
 }

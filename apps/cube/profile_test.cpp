@@ -5,8 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include "cube/container_writer.hpp"
 #include "cube/generate.hpp"
 #include "cube/inflater.hpp"
+#include "cube/profile_file.hpp"
+#include "cube/tar.hpp"
 #include "cube/testing.hpp"
 
 namespace forebay::cube {
@@ -80,12 +83,49 @@ TEST(Profile, metrics_of_their_own_types_and_both_numberings_give_their_values_b
   expect_synthetic(*profile, 1);
 }
 
-TEST(Profile, a_row_is_read_wherever_it_is_in_a_large_and_sparse_file) {
+TEST(Profile, the_smallest_profile_is_read) {
   const auto bytes = file_with({.shape = {.locations = 1, .metrics = 1, .call_paths = 1}});
   const auto profile = open(bytes);
   ASSERT_TRUE(profile);
   EXPECT_EQ(profile->rows(0)->row(0), (ByteRange{522, 8}));
   EXPECT_EQ(profile->file_bytes() % 512, 0U);
+}
+
+TEST(Profile, rows_beyond_8_GiB_of_a_member_are_written_and_read) {
+  const ValueType type{ValueKind::kDoubles, ValueType::kCountLimit};  // half a MiB each
+  const Anchor anchor =
+      synthetic_anchor({.locations = 8, .metrics = 2, .call_paths = 2100, .type = type});
+  const std::string text = write_anchor(anchor);
+  ContainerShape shape{.metrics = {}, .anchor_bytes = text.size()};
+  for (const Metric& metric : anchor.metrics) {
+    shape.metrics.push_back(
+        {.metric_id = metric.id, .row_bytes = anchor.row_bytes(metric), .row_count = 2100});
+  }
+  const ContainerLayout layout = plan_container(shape);
+  ASSERT_GT(layout.metrics[0].data.bytes.size, 8ULL << 30U);
+
+  const TempFolder folder;
+  auto file = command::PublishedFile::create(folder.file("a.cubex"));
+  ASSERT_TRUE(file);
+  if (!file->resize(layout.file_bytes)) GTEST_SKIP() << "no sparse file of 17 GiB here";
+  FileSink sink(*file);
+  std::vector<std::byte> row(anchor.row_bytes(anchor.metrics[1]), std::byte{0x3f});
+  const Index index{.rows = synthetic_rows(2100, 0, 1)};
+  for (const RowsPlace& place : layout.metrics)
+    ASSERT_TRUE(write_around_rows(sink, place, index));
+  ASSERT_TRUE(write_member(sink, layout.anchor, std::as_bytes(std::span(text))));
+  ASSERT_TRUE(write_piece(sink, ArchiveLayout(layout.anchor.end_offset).end()));
+  ASSERT_TRUE(sink.write(layout.metrics[1].row(2099).offset, row));
+  ASSERT_TRUE(file->publish());
+
+  const auto profile = open_profile(folder.file("a.cubex"));
+  ASSERT_TRUE(profile) << profile.error().message();
+  std::vector<std::byte> found(row.size());
+  RowScratch scratch;
+  ASSERT_TRUE(profile->read_row(1, 2099, found, scratch));
+  EXPECT_TRUE(found == row);
+  ASSERT_TRUE(profile->read_row(0, 2099, found, scratch));
+  EXPECT_TRUE(is_zero(found));
 }
 
 TEST(Profile, inclusive_values_are_sums_of_what_is_below) {
@@ -118,25 +158,29 @@ TEST(Profile, every_truncation_is_an_error_or_what_was_there) {
   }
 }
 
+/// Reads every row; each must be a row or damage.
+void expect_rows_or_damage(const Profile& profile) {
+  RowScratch scratch;
+  const Anchor& anchor = profile.anchor();
+  for (std::size_t i = 0; i < anchor.metrics.size(); ++i) {
+    std::vector<std::byte> row(anchor.row_bytes(anchor.metrics[i]));
+    for (std::uint32_t number = 0; number < anchor.call_tree.size(); ++number) {
+      const Status read = profile.read_row(i, number, row, scratch);
+      EXPECT_TRUE(read || read.error().kind() == ErrorClass::kDamage);
+    }
+  }
+}
+
 TEST(Profile, every_changed_byte_is_an_error_or_a_value) {
   for (const bool packed : {false, true}) {
     GenerateOptions options{.shape = {.locations = 2, .metrics = 2, .call_paths = 4}};
     if (packed) options.packing_level = kPackingLevelMin;
     auto bytes = file_with(options);
-    for (std::size_t at = 0; at < bytes.size(); ++at) {
-      const std::byte before = bytes[at];
-      bytes[at] ^= std::byte{0xff};
+    for (std::byte& byte : bytes) {
+      byte ^= std::byte{0xff};
       const auto profile = open(bytes);
-      bytes[at] = before;
-      if (!profile) continue;
-      RowScratch scratch;
-      for (std::size_t i = 0; i < profile->anchor().metrics.size(); ++i) {
-        std::vector<std::byte> row(profile->anchor().row_bytes(profile->anchor().metrics[i]));
-        for (std::uint32_t number = 0; number < profile->anchor().call_tree.size(); ++number) {
-          const Status read = profile->read_row(i, number, row, scratch);
-          EXPECT_TRUE(read || read.error().kind() == ErrorClass::kDamage);
-        }
-      }
+      byte ^= std::byte{0xff};
+      if (profile) expect_rows_or_damage(*profile);
     }
   }
 }

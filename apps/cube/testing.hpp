@@ -62,6 +62,10 @@ inline Anchor small_anchor() {
   CallTree with_parameter;
   for (const CallPath& path : anchor.call_tree.paths()) {
     CallPath copy = path;
+    if (copy.id == 101) {
+      copy.module = "a.c";
+      copy.line = 7;
+    }
     if (copy.id == 102) copy.parameters = {{"numeric", "size", "7"}};
     with_parameter.add(copy);
   }

@@ -87,9 +87,30 @@ Error unknown(std::string_view text) {
                 .cause = fmt::format("'{}' is no value type that is known", text)});
 }
 
-template <class T>
-double as_double(std::span<const std::byte> bytes) {
-  return static_cast<double>(load<T>(bytes));
+/// Calls `use` with a zero of the C++ type of `scalar`: the choice is made once and not for a
+/// number.
+template <class Use>
+void with_scalar(Scalar scalar, const Use& use) {
+  switch (scalar) {
+    case Scalar::kI8:
+      return use(std::int8_t{});
+    case Scalar::kU8:
+      return use(std::uint8_t{});
+    case Scalar::kI16:
+      return use(std::int16_t{});
+    case Scalar::kU16:
+      return use(std::uint16_t{});
+    case Scalar::kI32:
+      return use(std::int32_t{});
+    case Scalar::kU32:
+      return use(std::uint32_t{});
+    case Scalar::kI64:
+      return use(std::int64_t{});
+    case Scalar::kU64:
+      return use(std::uint64_t{});
+    case Scalar::kF64:
+      return use(double{});
+  }
 }
 
 std::vector<ScalarRun> scale_function(std::span<const std::byte> value, ByteOrder order) {
@@ -190,27 +211,22 @@ void turn_values(ValueType type, ByteOrder from, ByteOrder to, std::span<std::by
 }
 
 double as_double(Scalar scalar, std::span<const std::byte> bytes) {
-  switch (scalar) {
-    case Scalar::kI8:
-      return as_double<std::int8_t>(bytes);
-    case Scalar::kU8:
-      return as_double<std::uint8_t>(bytes);
-    case Scalar::kI16:
-      return as_double<std::int16_t>(bytes);
-    case Scalar::kU16:
-      return as_double<std::uint16_t>(bytes);
-    case Scalar::kI32:
-      return as_double<std::int32_t>(bytes);
-    case Scalar::kU32:
-      return as_double<std::uint32_t>(bytes);
-    case Scalar::kI64:
-      return as_double<std::int64_t>(bytes);
-    case Scalar::kU64:
-      return as_double<std::uint64_t>(bytes);
-    case Scalar::kF64:
-      break;
+  double number = 0;
+  with_scalar(scalar, [&]<class T>(T) { number = static_cast<double>(load<T>(bytes)); });
+  return number;
+}
+
+Status as_doubles(ValueType type, std::span<const std::byte> values, std::span<double> numbers) {
+  if (!type.is_scalar()) {
+    return failure({.kind = ErrorClass::kUnsupported,
+                    .operation = "read values as numbers",
+                    .cause = fmt::format("a value of type {} is several numbers", type.name())});
   }
-  return load<double>(bytes);
+  with_scalar(scalar_of(type.kind), [&]<class T>(T) {
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = static_cast<double>(load<T>(values.subspan(i * sizeof(T))));
+  });
+  return {};
 }
 
 }  // namespace forebay::cube

@@ -85,4 +85,9 @@ void turn_values(ValueType type, ByteOrder from, ByteOrder to, std::span<std::by
 /// The number at the beginning of `bytes`, as a double: whole numbers over 2^53 are rounded.
 double as_double(Scalar scalar, std::span<const std::byte> bytes);
 
+/// Packed values of one number each, in this machine's byte order, as doubles: `numbers` has as
+/// many as `values` holds. Fails with kUnsupported for types of several numbers, which do not say
+/// what their one number would be.
+Status as_doubles(ValueType type, std::span<const std::byte> values, std::span<double> numbers);
+
 }  // namespace forebay::cube

@@ -94,5 +94,18 @@ TEST(ValueType, numbers_become_doubles) {
   EXPECT_EQ(as_double(Scalar::kF64, bytes), 0.1);
 }
 
+TEST(ValueType, rows_of_numbers_become_doubles) {
+  std::vector<std::byte> row(6);
+  store<std::int16_t>(7, row);
+  store<std::int16_t>(-1, std::span(row).subspan(2));
+  store<std::int16_t>(300, std::span(row).subspan(4));
+  std::vector<double> numbers(3);
+  ASSERT_TRUE(as_doubles({ValueKind::kInt16, 1}, row, numbers));
+  EXPECT_EQ(numbers, (std::vector<double>{7, -1, 300}));
+  const Status refused = as_doubles({ValueKind::kRate, 1}, row, numbers);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorClass::kUnsupported);
+}
+
 }  // namespace
 }  // namespace forebay::cube
