@@ -32,7 +32,7 @@ int number_of(hwloc_obj_t object, int otherwise) {
 }
 
 // As early as can be: a program that binds its threads has not begun.
-const std::vector<int> at_start = processors_of_this_thread();
+const std::vector<int> kAtStart = processors_of_this_thread();
 
 using Test = bool (*)(const Processor& one, const Processor& other);
 bool share_core(const Processor& one, const Processor& other) { return one.core == other.core; }
@@ -87,7 +87,7 @@ std::vector<int> processors_of_this_thread() {
   return found;
 }
 
-const std::vector<int>& processors_at_start() { return at_start; }
+const std::vector<int>& processors_at_start() { return kAtStart; }
 
 std::vector<int> processors_apart(const std::vector<Processor>& machine,
                                   const std::vector<int>& allowed,

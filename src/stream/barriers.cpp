@@ -23,21 +23,15 @@ void DeviceQueue::advance_barriers() {
 /// True when all that the barrier asks for is done, or nothing more will be.
 bool DeviceQueue::advance(Barrier& barrier) {
   if (barrier.left > 0) return false;
-  switch (barrier.step) {
-    case Barrier::Step::kParcels:
-      barrier.step = Barrier::Step::kBlocks;
-      settle_blocks(barrier);
-      [[fallthrough]];
-    case Barrier::Step::kBlocks: {
-      const auto is_settled = [](const auto& target) { return target->errands == 0; };
-      if (!std::ranges::all_of(targets_of(barrier), is_settled)) return false;
-      barrier.step = Barrier::Step::kSync;
-      return !start_syncs(barrier);
-    }
-    case Barrier::Step::kSync:
-      break;
+  if (barrier.step == Barrier::Step::kSync) return true;
+  if (barrier.step == Barrier::Step::kParcels) {
+    barrier.step = Barrier::Step::kBlocks;
+    settle_blocks(barrier);
   }
-  return true;
+  const auto is_settled = [](const auto& target) { return target->errands == 0; };
+  if (!std::ranges::all_of(targets_of(barrier), is_settled)) return false;
+  barrier.step = Barrier::Step::kSync;
+  return !start_syncs(barrier);
 }
 
 void DeviceQueue::settle_blocks(Barrier& barrier) {
