@@ -65,6 +65,34 @@ TEST(Profile, what_is_wrong_is_told_with_its_line) {
   refused("format = ", "line 1");
 }
 
+/// Whatever the text, it is read or refused with path and line, and what is read keeps its limits.
+void hold_promises(const std::string& text) {
+  const auto profile = parse_profile(text, "a.toml");
+  if (!profile) {
+    ASSERT_EQ(profile.error().kind(), ErrorClass::kInvalidArgument) << text;
+    ASSERT_EQ(profile.error().path(), "a.toml") << text;
+    ASSERT_TRUE(profile.error().cause().starts_with("line ")) << text;
+    return;
+  }
+  for (const ProfileMount& mount : profile->mounts) {
+    ASSERT_TRUE(mount.path.is_absolute()) << text;
+    ASSERT_GE(mount.in_flight_bytes, kProfileInFlightBytesMin) << text;
+    ASSERT_LE(mount.in_flight_bytes, kProfileInFlightBytesMax) << text;
+  }
+}
+
+TEST(Profile, damage_of_any_byte_and_any_end_keeps_the_promises) {
+  const std::string whole = example_of_the_page();
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    hold_promises(whole.substr(0, i));
+    for (const char change : {'\0', '0', '-', '"', '[', '\n', '\xff'}) {
+      std::string damaged = whole;
+      damaged[i] = change;
+      hold_promises(damaged);
+    }
+  }
+}
+
 TEST(Profile, a_file_that_is_not_there_is_an_error) {
   EXPECT_EQ(error_class(load_profile("/no/such/profile.toml")), ErrorClass::kNotFound);
 }
