@@ -62,7 +62,7 @@ Wide subtracted(Wide a, Wide b) {
   }
 }
 
-/// `join(sum, number)` for each number of a packed row; the first row replaces what is there.
+/// `join(sum, number)` for each number of a packed row.
 template <class Wide, class Join>
 void join_numbers(ValueType type,
                   std::span<const std::byte> stored,
@@ -78,16 +78,21 @@ void join_numbers(ValueType type,
   });
 }
 
+/// What a row does to what was put together before.
+enum class Joining : std::uint8_t { kReplace, kAdd, kSubtract };
+
 template <class Wide>
 void join_row(ValueType type,
               std::span<const std::byte> stored,
               std::span<Wide> sum,
-              bool is_subtracted) {
-  if (type.kind == ValueKind::kMinDouble) {
+              Joining joining) {
+  if (joining == Joining::kReplace) {
+    join_numbers(type, stored, sum, [](Wide, Wide b) { return b; });
+  } else if (type.kind == ValueKind::kMinDouble) {
     join_numbers(type, stored, sum, [](Wide a, Wide b) { return std::min(a, b); });
   } else if (type.kind == ValueKind::kMaxDouble) {
     join_numbers(type, stored, sum, [](Wide a, Wide b) { return std::max(a, b); });
-  } else if (is_subtracted) {
+  } else if (joining == Joining::kSubtract) {
     join_numbers(type, stored, sum, subtracted<Wide>);
   } else {
     join_numbers(type, stored, sum, added<Wide>);
@@ -165,16 +170,15 @@ Status MetricRows::join(const FlavouredRow& which,
   std::uint64_t numbers = profile_.anchor().location_count();
   if (!metric.type.is_scalar()) numbers = scratch.stored.size() / sizeof(double);
   sum.assign(numbers, Wide{});
-  bool is_first = true;
-  for (const Term& term : terms_of(which)) {
+  const auto terms = terms_of(which);
+  for (const Term& term : terms) {
     const Status read = profile_.read_row(which.metric, term.row, scratch.stored, scratch.row);
     if (!read) return read;
-    if (is_first && !term.is_subtracted) {
-      join_numbers(metric.type, scratch.stored, std::span(sum), [](Wide, Wide b) { return b; });
-    } else {
-      join_row(metric.type, scratch.stored, std::span(sum), term.is_subtracted);
-    }
-    is_first = false;
+    const bool is_first = &term == &terms.front();
+    const Joining joining = term.is_subtracted ? Joining::kSubtract
+                            : is_first         ? Joining::kReplace
+                                               : Joining::kAdd;
+    join_row(metric.type, scratch.stored, std::span(sum), joining);
   }
   return {};
 }

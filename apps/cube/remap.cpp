@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cube/remap.hpp"
 
+#include <forebay/output_stream.hpp>
 #include <forebay/runtime.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -92,10 +94,16 @@ Result<std::string> new_anchor(const Profile& profile, const std::vector<RemapMe
 
 class Remapping {
  public:
-  Remapping(const RemapOptions& options, const Profile& profile)
-      : options_(options), profile_(profile) {}
+  Remapping(const RemapOptions& options, const Profile& profile, RemapTeam& team)
+      : options_(options), profile_(profile), team_(team) {}
 
   Status plan() {
+    if (team_.size() > 1 && options_.packing_level) {
+      return failure({.kind = ErrorClass::kUnsupported,
+                      .operation = "remap",
+                      .path = options_.output,
+                      .cause = "compressed rows are placed by one process: leave out the ranks"});
+    }
     auto chosen = read_specification(profile_, options_);
     if (!chosen) return refuse(chosen);
     auto program =
@@ -117,23 +125,33 @@ class Remapping {
   }
 
   Result<StreamReport> write() {
-    auto settings = options_from_environment();
-    if (!settings) return refuse(settings);
-    Runtime runtime(std::move(*settings));
     const std::uint64_t chunk_bytes = chunk_bytes_wanted();
-    auto stream = runtime.output_stream({.buffer_bytes = buffer_bytes(chunk_bytes),
-                                         .buffers = options_.threads + kBuffersUnderWay});
-    if (!stream) return refuse(stream);
-    const Status written =
-        options_.packing_level ? write_packed(*stream) : write_plain(*stream, chunk_bytes);
+    const auto prepared = open_stream(chunk_bytes);
+    if (const Status ready = team_.agree(prepared); !ready) return refuse(ready);
+    const Status written = options_.packing_level ? write_packed() : write_plain(chunk_bytes);
     if (!written) return refuse(written);
-    return stream->report();
+    return stream_->report();
   }
 
   const RemapSource& source() const { return *source_; }
   const std::vector<RemapMetric>& metrics() const { return metrics_; }
 
  private:
+  // Ranks share blocks of 4 KiB at their borders, which only the page cache puts together.
+  Status open_stream(std::uint64_t chunk_bytes) {
+    auto settings = options_from_environment();
+    if (!settings) return refuse(settings);
+    runtime_ = std::make_unique<Runtime>(std::move(*settings));
+    StreamPlan plan{.buffer_bytes = buffer_bytes(chunk_bytes),
+                    .buffers = options_.threads + kBuffersUnderWay};
+    if (team_.size() > 1) plan.access = Access::kBuffered;
+    if (team_.rank() > 0) plan.preallocation = Preallocation::kNone;
+    auto stream = runtime_->output_stream(plan);
+    if (!stream) return refuse(stream);
+    stream_.emplace(std::move(*stream));
+    return {};
+  }
+
   std::uint64_t row_bytes_max() const {
     std::uint64_t most = 0;
     for (const RemapMetric& metric : metrics_)
@@ -168,60 +186,104 @@ class Remapping {
     return std::max(useful, row_bytes_max());
   }
 
-  Status write_plain(OutputStream& stream, std::uint64_t chunk_bytes) {
+  Status write_plain(std::uint64_t chunk_bytes) {
     const std::uint64_t locations = profile_.anchor().location_count();
-    const RemapLayout layout = plan_layout(metrics_, locations, frame_);
-    const auto chunks = plan_chunks(metrics_, locations, chunk_bytes);
-    auto file = create(stream, layout.file_bytes);
-    if (!file) return refuse(file);
+    RemapLayout layout = plan_layout(metrics_, locations, frame_);
+    const auto all = plan_chunks(metrics_, locations, chunk_bytes);
+    const auto chunks = part_of(all);
+    if (const Status created = create(layout.file_bytes); !created) return created;
+    if (team_.rank() > 0) layout.frame.clear();
     command::Progress progress(options_.progress,
-                               {"writing " + options_.output, "bytes", layout.file_bytes});
-    RemapWriter writer(*source_, metrics_, {stream, *file, progress}, options_.threads);
-    const Status written = writer.write_plain(layout, chunks);
-    return written ? file->publish() : written;
+                               {"writing " + options_.output, "bytes", bytes_of(layout, chunks)});
+    RemapWriter writer(*source_, metrics_, {*stream_, *file_, progress}, options_.threads);
+    return publish(writer.write_plain(layout, chunks));
   }
 
-  Status write_packed(OutputStream& stream) {
-    auto file = create(stream, 0);
-    if (!file) return refuse(file);
+  Status write_packed() {
+    if (const Status created = create(0); !created) return created;
     command::Progress progress(options_.progress,
                                {"compressing " + options_.output, "bytes", all_row_bytes()});
-    RemapWriter writer(*source_, metrics_, {stream, *file, progress}, options_.threads);
-    const Status written =
-        writer.write_packed(frame_, *options_.packing_level, options_.cache_bytes);
-    return written ? file->publish() : written;
+    RemapWriter writer(*source_, metrics_, {*stream_, *file_, progress}, options_.threads);
+    return publish(writer.write_packed(frame_, *options_.packing_level, options_.cache_bytes));
   }
 
-  Result<OutputFile> create(OutputStream& stream, std::uint64_t expected_bytes) const {
-    return stream.create(options_.output, {.expected_bytes = expected_bytes,
-                                           .publication = Publication::kWhenComplete});
+  /// This rank's chunks: those of a range of call paths.
+  std::span<const RowChunk> part_of(const std::vector<RowChunk>& chunks) const {
+    const std::size_t begin = chunks.size() * team_.rank() / team_.size();
+    const std::size_t end = chunks.size() * (team_.rank() + 1) / team_.size();
+    return std::span(chunks).subspan(begin, end - begin);
+  }
+
+  static std::uint64_t bytes_of(const RemapLayout& layout, std::span<const RowChunk> chunks) {
+    std::uint64_t sum = 0;
+    for (const Piece& piece : layout.frame)
+      sum += piece.bytes.size();
+    for (const RowChunk& chunk : chunks)
+      sum += layout.rows[chunk.metric]->row_bytes * chunk.count;
+    return sum;
+  }
+
+  /// Rank 0 makes the file, and the others join in before a byte of it is written: so none of them
+  /// takes a size for its end that is not.
+  Status create(std::uint64_t expected_bytes) {
+    Status mine;
+    if (team_.rank() == 0) {
+      mine = open_file(options_.output, {.expected_bytes = expected_bytes,
+                                         .publication = Publication::kWhenComplete});
+    }
+    if (const Status made = team_.agree(mine); !made) return made;
+    if (team_.rank() > 0) {
+      mine = open_file(options_.output + ".tmp", {.existing = Existing::kKeep});
+    }
+    return team_.agree(mine);
+  }
+
+  Status open_file(const std::string& path, const CreateOptions& how) {
+    auto file = stream_->create(path, how);
+    if (!file) return refuse(file);
+    file_.emplace(std::move(*file));
+    return {};
+  }
+
+  /// Rank 0 publishes what all have brought to storage.
+  Status publish(Status written) {
+    if (written && team_.rank() > 0) written = file_->sync();
+    if (const Status complete = team_.agree(written); !complete) return complete;
+    return team_.agree(team_.rank() == 0 ? file_->publish() : Status());
   }
 
   const RemapOptions& options_;
   const Profile& profile_;
+  RemapTeam& team_;
   std::unique_ptr<RemapSource> source_;
   std::vector<RemapMetric> metrics_;
   RemapFrame frame_;
+  // In this order, so that the Runtime goes last.
+  std::unique_ptr<Runtime> runtime_;
+  std::optional<OutputStream> stream_;
+  std::optional<OutputFile> file_;
 };
 
 }  // namespace
 
-Result<Json> remap(const RemapOptions& options) {
+Result<Json> remap(const RemapOptions& options, RemapTeam& team) {
   const auto start = std::chrono::steady_clock::now();
   const auto profile = open_profile(options.input);
-  if (!profile) return refuse(profile);
-  Remapping remapping(options, *profile);
-  if (const Status planned = remapping.plan(); !planned) return refuse(planned);
+  const Status opened = team.agree(profile ? Status() : Status(refuse(profile)));
+  if (!opened) return refuse(opened);
+  Remapping remapping(options, *profile, team);
+  if (const Status planned = team.agree(remapping.plan()); !planned) return refuse(planned);
   const auto stream = remapping.write();
   if (!stream) return refuse(stream);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  const auto made = open_profile(options.output);
-  if (!made) return refuse(made);
+  const std::uint64_t file_bytes = std::filesystem::file_size(options.output);
   Json report = to_json(remapping.source(), remapping.metrics());
-  report["profile"] = to_json(*made);
+  report["profile"]["path"] = options.output;
+  report["profile"]["file_bytes"] = file_bytes;
+  report["ranks"] = team.size();
   report["threads"] = options.threads;
   report["seconds"] = elapsed.count();
-  report["bytes_per_s"] = static_cast<double>(made->file_bytes()) / elapsed.count();
+  report["bytes_per_s"] = static_cast<double>(file_bytes) / elapsed.count();
   report["stream"] = to_json(*stream);
   return report;
 }

@@ -90,7 +90,8 @@ Result<RemapOptions> remap_options(const Arguments& arguments) {
 Result<Json> run_remap(const Arguments& arguments) {
   const auto options = remap_options(arguments);
   if (!options) return refuse(options.error());
-  return remap(*options);
+  RemapTeam alone;
+  return remap(*options, alone);
 }
 
 }  // namespace forebay::cube

@@ -2,6 +2,7 @@
 #include "cube/remap_metrics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 #include <set>
@@ -82,13 +83,13 @@ class MetricPlanner {
 
   Status check_chosen() const {
     for (const auto* names : {&choice_.select, &choice_.inclusive, &choice_.exclusive}) {
-      for (const std::string& name : *names) {
+      const auto off = std::ranges::find_if(*names, [&](const std::string& name) {
         const auto number = program_.find(name);
-        if (number && derivation_.is_left_out(*number)) {
-          return fail(ErrorClass::kNotFound,
-                      fmt::format("the specification switches {} off for this profile", name));
-        }
-      }
+        return number && derivation_.is_left_out(*number);
+      });
+      if (off == names->end()) continue;
+      return fail(ErrorClass::kNotFound,
+                  fmt::format("the specification switches {} off for this profile", *off));
     }
     return {};
   }
@@ -251,6 +252,12 @@ class MetricPlanner {
 };
 
 }  // namespace
+
+std::string_view name_of(RowOrigin origin) noexcept {
+  static constexpr std::array<std::string_view, 4> kNames{"none", "copied", "converted",
+                                                          "computed"};
+  return kNames[static_cast<std::size_t>(origin)];
+}
 
 Result<std::vector<RemapMetric>> plan_metrics(const RemapInput& input, const RemapChoice& choice) {
   return MetricPlanner(input, choice).run();

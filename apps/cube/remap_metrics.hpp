@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cube/cubepl/derivation.hpp"
@@ -29,6 +30,9 @@ enum class RowOrigin : std::uint8_t {
   kConverted,  ///< the profile's in the other flavour
   kComputed,   ///< those of an expression
 };
+
+/// "none", "copied", "converted", "computed".
+std::string_view name_of(RowOrigin origin) noexcept;
 
 struct RemapMetric {
   Metric description;  ///< its id is its place in the new profile

@@ -27,6 +27,24 @@ Json counts_json(const std::vector<RemapMetric>& metrics, RowOrigin origin) {
   return {{"metrics", counts.metrics}, {"rows", counts.rows}};
 }
 
+/// As `info` lists them, as far as they are known without reading the new file.
+Json metrics_json(const std::vector<RemapMetric>& metrics) {
+  Json list = Json::array();
+  for (const RemapMetric& metric : metrics) {
+    const Metric& description = metric.description;
+    Json parent = nullptr;
+    if (description.parent != kNone) parent = description.parent;
+    list.push_back({{"id", description.id},
+                    {"name", description.unique_name},
+                    {"kind", name_of(description.kind)},
+                    {"type", description.type.name()},
+                    {"parent", parent},
+                    {"rows", metric.index.rows.size()},
+                    {"origin", name_of(metric.origin)}});
+  }
+  return list;
+}
+
 }  // namespace
 
 Json to_json(const RemapSource& source, const std::vector<RemapMetric>& metrics) {
@@ -50,7 +68,8 @@ Json to_json(const RemapSource& source, const std::vector<RemapMetric>& metrics)
           {"converted", counts_json(metrics, RowOrigin::kConverted)},
           {"computed", counts_json(metrics, RowOrigin::kComputed)},
           {"without_rows", count(metrics, RowOrigin::kNoRows).metrics},
-          {"rows_read", source.cache().read_count()}};
+          {"rows_read", source.cache().read_count()},
+          {"profile", {{"path", ""}, {"file_bytes", 0}, {"metrics", metrics_json(metrics)}}}};
 }
 
 Json to_json(const StreamReport& report) {

@@ -23,7 +23,7 @@ RemapWriter::RemapWriter(const RemapSource& source,
     makers_.push_back(std::make_unique<RowMaker>(source));
 }
 
-Status RemapWriter::write_plain(const RemapLayout& layout, const std::vector<RowChunk>& chunks) {
+Status RemapWriter::write_plain(const RemapLayout& layout, std::span<const RowChunk> chunks) {
   // The frame is one more turn, the first: it is written while rows are computed.
   return for_each_at_once(chunks.size() + 1, static_cast<unsigned>(makers_.size()),
                           [&](std::uint64_t i, unsigned worker) {

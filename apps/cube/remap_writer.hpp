@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "command/progress.hpp"
@@ -32,7 +33,7 @@ class RemapWriter {
 
   /// Writes what surrounds the rows, and the rows of `chunks`, each chunk as one buffer of the
   /// stream, which must have room for it.
-  Status write_plain(const RemapLayout& layout, const std::vector<RowChunk>& chunks);
+  Status write_plain(const RemapLayout& layout, std::span<const RowChunk> chunks);
 
   /// Compresses and writes everything; memory for rows is bounded by `batch_bytes`, or by a row for
   /// each thread.

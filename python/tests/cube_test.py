@@ -3,6 +3,8 @@
 
 import pytest
 
+from forebay import native
+
 METRIC = {
     "id": 1,
     "name": "time",
@@ -109,6 +111,20 @@ REMAPPED = {
     "stream": {"buffers": 77, "compute_s": 0.001, "write_s": 0.002, "elapsed_s": 0.2,
                "model_s": 0.18, "efficiency": 0.9},
 }  # fmt: skip
+
+
+def test_remap_on_ranks_starts_the_other_program(forebay, monkeypatch):
+    called = []
+
+    def call(*arguments):
+        called.append(arguments)
+        return native.Answer(REMAPPED, 0)
+
+    monkeypatch.setattr(native, "call", call)
+    assert forebay("cube", "remap", "a", "-o", "b", "--ranks", 3).code == 0
+    program, words, _, _, ranks = called[0]
+    assert (program, ranks) == ("forebay-cube-mpi", 3)
+    assert words == ["remap", "a", "--output", "b"]
 
 
 def test_remap_shows_what_was_computed_and_how_well(forebay, answers):

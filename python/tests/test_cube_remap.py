@@ -59,6 +59,25 @@ def sample() -> Path:
     return Path(folder) / "cubex/time.p4.cubex"
 
 
+@pytest.fixture
+def ranks(program):
+    """Runs `remap` on several ranks; returns the exit code and what rank 0 printed."""
+    launcher = Path(sys.prefix) / "bin/mpiexec"
+    together = program.with_name("forebay-cube-mpi")
+    if not launcher.exists() or not together.exists():
+        pytest.skip("no MPI: forebay-cube-mpi is not built, or there is no mpiexec")
+
+    def run(count: int, *words) -> tuple[int, dict]:
+        command = ["timeout", "-k", "5", "60", launcher, "-genv", "MPIR_CVAR_POLLS_BEFORE_YIELD"]
+        command += ["10", "-n", count, together, "remap", *words]
+        ran = subprocess.run([str(word) for word in command], capture_output=True, check=False)
+        lines = ran.stderr.decode().splitlines()
+        errors = [json.loads(line)["error"] for line in lines if line.startswith('{"error"')]
+        return ran.returncode, json.loads(ran.stdout) if ran.returncode == 0 else errors[0]
+
+    return run
+
+
 class Found:
     """A profile as pycubexr reads it: rows by the place of the call path in its list."""
 
@@ -265,10 +284,41 @@ def test_all_expressions_of_score_p_are_computed(cube, sample, tmp_path):
     cube("remap", sample, "--output", packed, "--spec", spec, "--compress", "--threads", 3)
     assert cube("diff", out, packed)["ok"]
     one, two = Found(out), Found(packed)
-    names = [m["name"] for m in report["profile"]["metrics"] if m["stored"]]
+    names = [m["name"] for m in report["profile"]["metrics"] if m["origin"] != "none"]
     assert len(names) > SCORE_P_EXPRESSIONS
     for name in names:
         np.testing.assert_array_equal(one.stored(name), two.stored(name), err_msg=name)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_ranks_write_the_same_bytes_as_one_process(cube, made, ranks, tmp_path, count):
+    alone, together = tmp_path / "alone.cubex", tmp_path / "together.cubex"
+    spec = specification(tmp_path, TEN)
+    cube("remap", made, "--output", alone, "--spec", spec)
+    code, report = ranks(count, made, "--output", together, "--spec", spec, "--threads", 2)
+    assert (code, report["ranks"]) == (0, count)
+    assert together.read_bytes() == alone.read_bytes()
+
+
+def test_ranks_agree_on_an_error_and_leave_nothing(cube, made, ranks, tmp_path):
+    out = tmp_path / "out.cubex"
+    out.write_bytes(b"as it was")
+    before = sorted(tmp_path.iterdir())
+    code, error = ranks(3, made, "--output", out, "--select", "nope")
+    assert (code != 0, error["class"]) == (True, "not-found")
+    code, error = ranks(3, made, "--output", out, "--compress")
+    assert (code != 0, error["class"]) == (True, "unsupported")
+    # A row that only one of them reads is damaged.
+    cube("generate", made, "--threads", 70, "--metrics", 1, "--cnodes", 40, "--compress")
+    metric = cube("info", made)["profile"]["metrics"][0]
+    content = bytearray(made.read_bytes())
+    content[metric["offset"] + metric["data_bytes"] - 1] ^= 0xFF
+    made.write_bytes(content)
+    for threads in (1, 2):
+        code, error = ranks(3, made, "--output", out, "--inclusive", "visits", "--threads", threads)
+        assert (code != 0, error["class"]) == (True, "damage")
+    assert sorted(tmp_path.iterdir()) == before
+    assert out.read_bytes() == b"as it was"
 
 
 @pytest.fixture

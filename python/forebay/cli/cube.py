@@ -7,6 +7,7 @@ from forebay import native
 from forebay.cli.output import json_option, report
 
 PROGRAM = "forebay-cube"
+RANKS_PROGRAM = "forebay-cube-mpi"
 EXIT_PROBLEMS = 3  # damage or differences; the answer is complete
 
 
@@ -16,14 +17,19 @@ def command():
 
 
 def ask(
-    action: str, files: tuple[str, ...], options: dict, answers: tuple[int, ...] = (0,)
+    action: str,
+    files: tuple[str, ...],
+    options: dict,
+    answers: tuple[int, ...] = (0,),
+    ranks: int | None = None,
 ) -> native.Answer:
-    """Calls forebay-cube and shows its progress."""
+    """Calls forebay-cube, or its sister for several ranks, and shows its progress."""
     from forebay.report.terminal import progress
 
     arguments = [action, *files, *native.options_of(options)]
+    program = PROGRAM if ranks is None else RANKS_PROGRAM
     with progress() as on_progress:
-        return native.call(PROGRAM, arguments, on_progress, answers)
+        return native.call(program, arguments, on_progress, answers, ranks)
 
 
 profile_argument = click.argument("file", type=click.Path())
@@ -100,12 +106,13 @@ def diff(first, second, json_file, **options):
 @click.option("--level", type=click.IntRange(1, 9), metavar="N", help="How hard [6].")
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="That compute [all cores].")
 @click.option("--memory", metavar="SIZE", help="For input rows that are needed again [128MiB].")
+@click.option("--ranks", type=click.IntRange(1), metavar="N", help="Ranks of MPI [no MPI].")
 @json_option
-def remap(file, json_file, **options):
+def remap(file, json_file, ranks, **options):
     """Write a profile with the metrics that a remapping specification makes of those of FILE."""
     for name in ("select", "inclusive", "exclusive"):
         options[name] = ",".join(options[name]) or None
-    document = ask("remap", (file,), options).document
+    document = ask("remap", (file,), options, ranks=ranks).document
     report(document, json_file, lambda console: _tables().print_remapped(console, document))
 
 
