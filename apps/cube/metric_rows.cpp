@@ -183,6 +183,20 @@ Status MetricRows::join(const FlavouredRow& which,
   return {};
 }
 
+Status MetricRows::read_stored(const FlavouredRow& which,
+                               std::span<double> into,
+                               FlavourScratch& scratch) const {
+  const Metric& metric = profile_.anchor().metrics[which.metric];
+  const auto& rows = which.flavour == MetricKind::kInclusive ? inclusive_rows_ : exclusive_rows_;
+  const std::uint32_t row = rows[which.place];
+  if (!is_whole(metric.type)) {
+    return profile_.read_row(which.metric, row, std::as_writable_bytes(into), scratch.row);
+  }
+  scratch.stored.resize(profile_.anchor().row_bytes(metric));
+  const Status read = profile_.read_row(which.metric, row, scratch.stored, scratch.row);
+  return read ? as_doubles(metric.type, scratch.stored, into) : read;
+}
+
 Status MetricRows::read_numbers(const FlavouredRow& which,
                                 std::span<double> into,
                                 FlavourScratch& scratch) const {
@@ -195,11 +209,7 @@ Status MetricRows::read_numbers(const FlavouredRow& which,
                                          metric.unique_name, metric.type.name())});
   }
   const bool is_stored = metric.kind == which.flavour;
-  if (is_stored && !is_whole(metric.type)) {
-    const auto& rows = which.flavour == MetricKind::kInclusive ? inclusive_rows_ : exclusive_rows_;
-    return profile_.read_row(which.metric, rows[which.place], std::as_writable_bytes(into),
-                             scratch.row);
-  }
+  if (is_stored) return read_stored(which, into, scratch);
   const auto type = converted_type(which);
   if (!type) return tl::unexpected<Error>(type.error());
   if (!is_whole(metric.type)) {

@@ -64,6 +64,9 @@ class MetricRows {
     bool is_subtracted;
   };
   std::vector<Term> terms_of(const FlavouredRow& which) const;
+  Status read_stored(const FlavouredRow& which,
+                     std::span<double> into,
+                     FlavourScratch& scratch) const;
   template <class Wide>
   Status join(const FlavouredRow& which, std::vector<Wide>& sum, FlavourScratch& scratch) const;
 

@@ -16,14 +16,15 @@
 namespace forebay::cube {
 namespace {
 
-constexpr std::uint32_t kLocations = 5;
+constexpr std::size_t kLocations = 5;
 constexpr std::uint32_t kCallPaths = 20;
 
 class MetricRowsOf : public ::testing::TestWithParam<ValueKind> {
  protected:
   void SetUp() override {
     GenerateOptions options{.path = folder_.file("a.cubex")};
-    options.shape = {.locations = kLocations, .metrics = 2, .call_paths = kCallPaths};
+    options.shape = {
+        .locations = std::uint32_t{kLocations}, .metrics = 2, .call_paths = kCallPaths};
     options.shape.type = ValueType{GetParam(), 1};
     options.rows = std::uint64_t{2} * kCallPaths;
     const Status made = generate(options);
@@ -72,7 +73,7 @@ TEST_P(MetricRowsOf, converted_values_are_the_numbers) {
   const FlavouredRow other{0, 0, is_inclusive ? MetricKind::kExclusive : MetricKind::kInclusive};
   const ValueType type = must(rows_->converted_type(other));
   ASSERT_EQ(type.size_bytes(), 8U);
-  std::array<std::byte, 8 * kLocations> packed{};
+  std::array<std::byte, std::size_t{8} * kLocations> packed{};
   ASSERT_TRUE(rows_->read_converted(other, packed, scratch_));
   const auto expected = numbers(0, 0, other.flavour);
   for (std::size_t i = 0; i < kLocations; ++i) {

@@ -52,8 +52,8 @@ void add_program(const Anchor& anchor, cubepl::Facts& facts) {
                              .mangled_name = region.mangled_name,
                              .paradigm = region.paradigm,
                              .role = region.role,
-                             .url = {},
-                             .description = {},
+                             .url = region.url,
+                             .description = region.description,
                              .module = region.module,
                              .begin_line = region.begin_line,
                              .end_line = region.end_line});
@@ -63,8 +63,10 @@ void add_program(const Anchor& anchor, cubepl::Facts& facts) {
     const CallPath& path = anchor.call_tree.at(place);
     std::optional<std::size_t> parent;
     if (path.parent != kNone) parent = numbers.number_of[path.parent];
-    facts.callpaths.push_back(
-        {.region = region_numbers[path.region], .parent = parent, .module = {}});
+    facts.callpaths.push_back({.region = region_numbers[path.region],
+                               .parent = parent,
+                               .module = path.module,
+                               .line = path.line});
   }
 }
 
@@ -104,7 +106,7 @@ ScriptNumbers number_call_paths(const CallTree& tree) {
 }
 
 cubepl::Facts facts_of(const Anchor& anchor, const std::string& path) {
-  cubepl::Facts facts{.filename = path};
+  cubepl::Facts facts{.filename = path, .mirror_count = anchor.mirrors.size()};
   add_metrics(anchor, facts);
   add_program(anchor, facts);
   add_system(anchor, facts);
