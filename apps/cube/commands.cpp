@@ -16,6 +16,7 @@
 #include "cube/generate.hpp"
 #include "cube/inflater.hpp"
 #include "cube/profile_file.hpp"
+#include "cube/remap_commands.hpp"
 #include "cube/values.hpp"
 
 namespace forebay::cube {
@@ -185,6 +186,7 @@ const std::array kCommands{
     Command{"check", kCheckRules, run_check},
     Command{"generate", kGenerateRules, run_generate},
     Command{"diff", kDiffRules, run_diff},
+    Command{"remap", remap_rules(), run_remap},
     Command{"values", kValuesRules, run_values},
 };
 
@@ -195,7 +197,7 @@ command::Outcome run_command(std::span<const std::string_view> words) {
   const auto command = std::ranges::find(kCommands, name, &Command::name);
   if (command == kCommands.end()) {
     return command::failed(
-        usage_error("a command is needed: info, check, generate, diff or values"));
+        usage_error("a command is needed: info, check, generate, diff, remap or values"));
   }
   const auto arguments = Arguments::parse(words.subspan(1), command->rules);
   if (!arguments) return command::failed(arguments.error());

@@ -2,13 +2,11 @@
 #include "cube/generate.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "cube/anchor.hpp"
+#include "cube/at_once.hpp"
 #include "cube/container.hpp"
 #include "cube/container_writer.hpp"
 #include "cube/inflater.hpp"
@@ -18,30 +16,12 @@ namespace forebay::cube {
 namespace {
 
 /// Calls `work(i, row)` for each i below `count`, on several threads at once, each with a row of
-/// its own to work in; the first Error ends it.
+/// its own to work in.
 template <class Work>
-Status for_each_at_once(std::uint64_t count, unsigned workers, const Work& work) {
-  std::atomic<std::uint64_t> next{0};
-  std::mutex mutex;
-  std::optional<Error> error;  // the first; guarded by mutex
-  const auto run = [&] {
-    std::vector<std::byte> row;
-    for (std::uint64_t i = next++; i < count; i = next++) {
-      const Status done = work(i, row);
-      if (done) continue;
-      const std::lock_guard lock(mutex);
-      if (!error) error = done.error();
-      next = count;
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (unsigned i = 1; i < workers; ++i)
-      helpers.emplace_back(run);
-    run();
-  }
-  if (error) return tl::unexpected<Error>(*error);
-  return {};
+Status for_each_row(std::uint64_t count, unsigned workers, const Work& work) {
+  std::vector<std::vector<std::byte>> rows(workers);
+  return for_each_at_once(count, workers,
+                          [&](std::uint64_t i, unsigned worker) { return work(i, rows[worker]); });
 }
 
 /// One metric of the new file.
@@ -112,14 +92,14 @@ class Generator {
   Status write_plain_rows(const NewMetric& metric, const RowsPlace& place) {
     const SyntheticValues values(anchor_, metric.metric, options_.seed);
     const auto places = call_paths_of(metric);
-    return for_each_at_once(metric.index.rows.size(), options_.workers,
-                            [&](std::uint64_t i, auto& row) {
-                              row.resize(place.row_bytes);
-                              values.fill(places[metric.index.rows[i]], options_.order, row);
-                              const Status wrote = sink_.write(place.row(i).offset, row);
-                              progress_.advance(row.size());
-                              return wrote;
-                            });
+    return for_each_row(metric.index.rows.size(), options_.workers,
+                        [&](std::uint64_t i, auto& row) {
+                          row.resize(place.row_bytes);
+                          values.fill(places[metric.index.rows[i]], options_.order, row);
+                          const Status wrote = sink_.write(place.row(i).offset, row);
+                          progress_.advance(row.size());
+                          return wrote;
+                        });
   }
 
   /// Two phases for each metric: its rows are compressed, and then there are sizes to place.
@@ -138,7 +118,7 @@ class Generator {
   Status pack_rows(const NewMetric& metric, std::vector<std::vector<std::byte>>& packed) {
     const SyntheticValues values(anchor_, metric.metric, options_.seed);
     const auto places = call_paths_of(metric);
-    return for_each_at_once(packed.size(), options_.workers, [&](std::uint64_t i, auto& row) {
+    return for_each_row(packed.size(), options_.workers, [&](std::uint64_t i, auto& row) {
       row.resize(bytes_of_row(metric));
       values.fill(places[metric.index.rows[i]], options_.order, row);
       const Status done = deflate_row(row, *options_.packing_level, packed[i]);
@@ -157,7 +137,7 @@ class Generator {
       shape.packed_bytes->push_back(row.size());
     const RowsPlace place = append_rows(archive, shape);
     if (const Status wrote = write_around_rows(sink_, place, metric.index); !wrote) return wrote;
-    return for_each_at_once(rows.size(), options_.workers, [&](std::uint64_t i, auto&) {
+    return for_each_row(rows.size(), options_.workers, [&](std::uint64_t i, auto&) {
       return sink_.write(place.row(i).offset, rows[i]);
     });
   }

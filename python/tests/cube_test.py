@@ -3,6 +3,8 @@
 
 import pytest
 
+from forebay import native
+
 METRIC = {
     "id": 1,
     "name": "time",
@@ -95,6 +97,46 @@ def test_generate_shows_what_was_made(forebay, answers):
     assert "500 ms, 1.00 GB/s" in out
 
 
+REMAPPED = {
+    "input_bytes": 1024,
+    "profile": PROFILE,
+    "specification": {"path": "a.spec", "metrics": 9, "switched_off": 3, "notes": ["a note"]},
+    "copied": {"metrics": 2, "rows": 1100},
+    "converted": {"metrics": 0, "rows": 0},
+    "computed": {"metrics": 4, "rows": 40},
+    "without_rows": 1,
+    "threads": 1,
+    "seconds": 0.5,
+    "bytes_per_s": 1e9,
+    "stream": {"buffers": 77, "compute_s": 0.001, "write_s": 0.002, "elapsed_s": 0.2,
+               "model_s": 0.18, "efficiency": 0.9},
+}  # fmt: skip
+
+
+def test_remap_on_ranks_starts_the_other_program(forebay, monkeypatch):
+    called = []
+
+    def call(*arguments):
+        called.append(arguments)
+        return native.Answer(REMAPPED, 0)
+
+    monkeypatch.setattr(native, "call", call)
+    assert forebay("cube", "remap", "a", "-o", "b", "--ranks", 3).code == 0
+    program, words, _, _, ranks = called[0]
+    assert (program, ranks) == ("forebay-cube-mpi", 3)
+    assert words == ["remap", "a", "--output", "b"]
+
+
+def test_remap_shows_what_was_computed_and_how_well(forebay, answers):
+    answers("forebay-cube", REMAPPED)
+    out = forebay("cube", "remap", "a.cubex", "-o", "b.cubex").out
+    for text in (" → ", "9 metrics, 3 of them not used here",
+                 "1,100 rows of 2 metrics", "40 rows of 4 metrics", "1.00 GB/s, 1 thread",
+                 "2.00 ms to write; 77 of them", "efficiency 0.90", "a note"):  # fmt: skip
+        assert text in out
+    assert "converted" not in out
+
+
 @pytest.mark.parametrize(
     ("words", "passed"),
     [
@@ -104,6 +146,15 @@ def test_generate_shows_what_was_made(forebay, answers):
             ["diff", "a", "b", "--absolute", "1.0", "--relative", "0.5", "--shown", "3",
              "--progress"],
         ),
+        (
+            ["remap", "f", "-o", "g", "-r", "s", "--select", "a", "--select", "b,c", "--inclusive",
+             "d", "--exclusive", "e", "--compress", "--level", 3, "--threads", 2, "--memory", "1G"],
+            ["remap", "f", "--output", "g", "--spec", "s", "--select", "a,b,c", "--inclusive", "d",
+             "--exclusive", "e", "--compress", "--level", "3", "--threads", "2", "--memory", "1G",
+             "--progress"],
+        ),
+        (["remap", "f", "-o", "g", "--no-spec"],
+         ["remap", "f", "--output", "g", "--no-spec", "--progress"]),
         (
             ["generate", "f", "--threads", 5, "--metrics", 2, "--cnodes", 3, "--rows", 4, "--type",
              "INT8", "--index", "dense", "--byte-order", "big", "--compress", "--level", 9,

@@ -7,23 +7,29 @@ from forebay import native
 from forebay.cli.output import json_option, report
 
 PROGRAM = "forebay-cube"
+RANKS_PROGRAM = "forebay-cube-mpi"
 EXIT_PROBLEMS = 3  # damage or differences; the answer is complete
 
 
 @click.group(name="cube", short_help="Cube profiles.")
 def command():
-    """Look into, check, make and compare performance profiles (.cubex of Score-P and Scalasca)."""
+    """Look into, check, make, compare and remap profiles (.cubex of Score-P and Scalasca)."""
 
 
 def ask(
-    action: str, files: tuple[str, ...], options: dict, answers: tuple[int, ...] = (0,)
+    action: str,
+    files: tuple[str, ...],
+    options: dict,
+    answers: tuple[int, ...] = (0,),
+    ranks: int | None = None,
 ) -> native.Answer:
-    """Calls forebay-cube and shows its progress."""
+    """Calls forebay-cube, or its sister for several ranks, and shows its progress."""
     from forebay.report.terminal import progress
 
     arguments = [action, *files, *native.options_of(options)]
+    program = PROGRAM if ranks is None else RANKS_PROGRAM
     with progress() as on_progress:
-        return native.call(PROGRAM, arguments, on_progress, answers)
+        return native.call(program, arguments, on_progress, answers, ranks)
 
 
 profile_argument = click.argument("file", type=click.Path())
@@ -86,6 +92,28 @@ def diff(first, second, json_file, **options):
     document = answer.document
     report(document, json_file, lambda console: _tables().print_difference(console, document))
     return answer.exit_code
+
+
+@command.command(short_help="Compute other metrics of a profile.")
+@profile_argument
+@click.option("-o", "--output", required=True, type=click.Path(), help="The new profile.")
+@click.option("-r", "--spec", type=click.Path(), help="A specification [the one inside FILE].")
+@click.option("--no-spec", is_flag=True, help="Leave the one inside FILE alone.")
+@click.option("--select", multiple=True, metavar="METRIC", help="Write these, nothing else.")
+@click.option("--inclusive", multiple=True, metavar="METRIC", help="Store it with what is below.")
+@click.option("--exclusive", multiple=True, metavar="METRIC", help="Store it without these.")
+@click.option("--compress", is_flag=True, help="Compress rows (zlib).")
+@click.option("--level", type=click.IntRange(1, 9), metavar="N", help="How hard [6].")
+@click.option("--threads", type=click.IntRange(1), metavar="N", help="That compute [all cores].")
+@click.option("--memory", metavar="SIZE", help="For input rows that are needed again [128MiB].")
+@click.option("--ranks", type=click.IntRange(1), metavar="N", help="Ranks of MPI [no MPI].")
+@json_option
+def remap(file, json_file, ranks, **options):
+    """Write a profile with the metrics that a remapping specification makes of those of FILE."""
+    for name in ("select", "inclusive", "exclusive"):
+        options[name] = ",".join(options[name]) or None
+    document = ask("remap", (file,), options, ranks=ranks).document
+    report(document, json_file, lambda console: _tables().print_remapped(console, document))
 
 
 def _tables():

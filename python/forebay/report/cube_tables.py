@@ -81,6 +81,42 @@ def print_generated(console, document: dict) -> None:
     console.print(facts("", rows))
 
 
+def print_remapped(console, document: dict) -> None:
+    console.print(facts(document["profile"]["path"], _remapping_rows(document)))
+    for note in document["specification"]["notes"]:
+        console.print(f"[yellow]{note}[/]")
+
+
+def _remapping_rows(document: dict) -> list[tuple[str, str]]:
+    profile, specification = document["profile"], document["specification"]
+    before, after = units.size(document["input_bytes"]), units.size(profile["file_bytes"])
+    rows = [("size", f"{before} → {after}")]
+    if specification["path"]:
+        off = f", {specification['switched_off']} of them not used here"
+        rows.append(("specification", f"{specification['metrics']} metrics{off}"))
+    for what in ("copied", "converted", "computed"):
+        part = document[what]
+        if part["metrics"]:
+            text = f"{units.count(part['rows'])} rows of {part['metrics']} metrics"
+            rows.append((what, text))
+    if document["without_rows"]:
+        rows.append(("without rows", f"{document['without_rows']} metrics"))
+    threads = document["threads"]
+    with_threads = f"{threads} thread" + ("" if threads == 1 else "s")
+    speed = f"{units.duration(document['seconds'])}, {units.rate(document['bytes_per_s'])}"
+    return [*rows, ("written in", f"{speed}, {with_threads}"), *_overlap_rows(document["stream"])]
+
+
+def _overlap_rows(stream: dict) -> list[tuple[str, str]]:
+    """What the stream says of overlap; of a few buffers it says nothing."""
+    compute, write = units.duration(stream["compute_s"]), units.duration(stream["write_s"])
+    elapsed, model = units.duration(stream["elapsed_s"]), units.duration(stream["model_s"])
+    return [
+        ("each buffer", f"{compute} to compute, {write} to write; {stream['buffers']} of them"),
+        ("the best possible", f"{model} of {elapsed}: efficiency {stream['efficiency']:.2f}"),
+    ]
+
+
 def print_check(console, document: dict) -> None:
     _print_remarks(console, document["remarks"])
     rows, metrics = units.count(document["rows_checked"]), units.count(document["metrics"])

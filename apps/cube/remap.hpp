@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// `remap`: a profile with other metrics, as a specification or a choice says. Rows are computed by
+// several threads and written behind them, each byte once and to its place, into a file that has
+// its name only when it is complete.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "command/progress.hpp"
+#include "cube/describe.hpp"
+#include "cube/remap_metrics.hpp"
+#include "cube/remap_team.hpp"
+
+namespace forebay::cube {
+
+struct RemapOptions {
+  std::string input;
+  std::string output;
+  /// The path of a specification. Empty: the one inside the profile, if there is one.
+  std::string specification = {};
+  bool ignores_inner_specification = false;
+  RemapChoice choice = {};
+  std::optional<int> packing_level = std::nullopt;  ///< absent: plain rows
+  unsigned threads = 1;
+  std::uint64_t cache_bytes = 128ULL << 20U;  ///< for input rows that are needed again
+  command::ProgressMode progress = command::ProgressMode::kSilent;
+};
+
+/// Writes the new profile; its bytes depend on the options without threads and cache. Memory: the
+/// description, `cache_bytes`, and two buffers more than threads, of 8 MiB or a row. Gives the
+/// report that README.md describes. After a failure there is no new file, and one that had the name
+/// is as it was.
+/// Collective over `team`, with the same options: each rank computes a range of the chunks, with
+/// threads of its own, and all write into one file, through the page cache. The outcome is the same
+/// on all; counts in the report are those of the rank. Several ranks do not compress: kUnsupported.
+Result<Json> remap(const RemapOptions& options, RemapTeam& team);
+
+}  // namespace forebay::cube

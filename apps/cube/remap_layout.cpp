@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube/remap_layout.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "cube/container.hpp"
+#include "cube/container_writer.hpp"
+
+namespace forebay::cube {
+
+namespace {
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+}  // namespace
+
+Status PieceCollector::write(std::uint64_t offset, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return {};
+  const bool is_neighbour =
+      !pieces_.empty() && pieces_.back().offset + pieces_.back().bytes.size() == offset;
+  if (!is_neighbour) pieces_.push_back({offset, {}});
+  pieces_.back().bytes.insert(pieces_.back().bytes.end(), bytes.begin(), bytes.end());
+  return {};
+}
+
+RowsShape rows_shape(const RemapMetric& metric, std::uint64_t location_count) {
+  return {.metric_id = metric.description.id,
+          .row_bytes = metric.description.type.size_bytes() * location_count,
+          .row_count = metric.index.rows.size(),
+          .format = metric.index.format};
+}
+
+// Collecting cannot fail, so results of writing are not looked at.
+RemapLayout plan_layout(std::span<const RemapMetric> metrics,
+                        std::uint64_t location_count,
+                        const RemapFrame& frame) {
+  ArchiveLayout archive;
+  PieceCollector pieces;
+  RemapLayout layout;
+  for (const CarriedMember& member : frame.carried) {
+    const MemberPlace place = archive.append(member.name, member.content.size());
+    static_cast<void>(write_member(pieces, place, bytes_of(member.content)));
+  }
+  for (const RemapMetric& metric : metrics) {
+    layout.rows.emplace_back();
+    if (metric.origin == RowOrigin::kNoRows) continue;
+    layout.rows.back() = append_rows(archive, rows_shape(metric, location_count));
+    static_cast<void>(write_around_rows(pieces, *layout.rows.back(), metric.index));
+  }
+  const MemberPlace anchor = archive.append(std::string(kAnchorName), frame.anchor.size());
+  static_cast<void>(write_member(pieces, anchor, bytes_of(frame.anchor)));
+  static_cast<void>(write_piece(pieces, archive.end()));
+  layout.frame = pieces.take();
+  layout.file_bytes = archive.file_bytes();
+  return layout;
+}
+
+std::vector<RowChunk> plan_chunks(std::span<const RemapMetric> metrics,
+                                  std::uint64_t location_count,
+                                  std::uint64_t chunk_bytes) {
+  std::vector<RowChunk> chunks;
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (metrics[i].origin == RowOrigin::kNoRows) continue;
+    const RowsShape shape = rows_shape(metrics[i], location_count);
+    const std::uint64_t row_bytes = std::max<std::uint64_t>(1, shape.row_bytes);
+    const std::uint64_t step = std::max<std::uint64_t>(1, chunk_bytes / row_bytes);
+    for (std::uint64_t first = 0; first < shape.row_count; first += step)
+      chunks.push_back({i, first, std::min(step, shape.row_count - first)});
+  }
+  std::ranges::sort(chunks, {}, [&](const RowChunk& chunk) {
+    return std::tuple(metrics[chunk.metric].index.rows[chunk.first], chunk.metric);
+  });
+  return chunks;
+}
+
+}  // namespace forebay::cube

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube/remap_metrics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cube/metric_rows.hpp"
+
+namespace forebay::cube {
+
+namespace {
+
+using cubepl::MetricSpecification;
+
+MetricKind kind_of(cubepl::MetricKind kind) { return static_cast<MetricKind>(kind); }
+static_assert(static_cast<int>(cubepl::MetricKind::kPostderived) ==
+              static_cast<int>(MetricKind::kPostderived));
+static_assert(static_cast<int>(cubepl::MetricKind::kInclusive) ==
+              static_cast<int>(MetricKind::kInclusive));
+
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// Globals that a script names, to read or to assign them.
+std::set<std::uint32_t> globals_in(const cubepl::Code& code, bool only_assigned) {
+  std::set<std::uint32_t> slots;
+  for (const cubepl::Node& node : code.tree.nodes) {
+    const bool counts =
+        node.op == cubepl::Op::kAssign || (node.op == cubepl::Op::kVariable && !only_assigned);
+    if (counts && node.home == cubepl::Home::kGlobal) slots.insert(node.slot);
+  }
+  return slots;
+}
+
+class MetricPlanner {
+ public:
+  MetricPlanner(const RemapInput& input, const RemapChoice& choice)
+      : derivation_(input.derivation),
+        program_(input.derivation.program()),
+        profile_(input.profile),
+        specified_(input.specified),
+        choice_(choice),
+        rows_(input.profile) {}
+
+  Result<std::vector<RemapMetric>> run() {
+    if (const Status known = check_chosen(); !known) return tl::unexpected<Error>(known.error());
+    const auto& metrics = program_.specification.metrics;
+    for (std::size_t i = 0; i < specified_; ++i) {
+      if (!is_wanted(metrics[i].unique_name) || derivation_.is_left_out(i)) continue;
+      if (const Status added = add_specified(i); !added) {
+        return tl::unexpected<Error>(added.error());
+      }
+    }
+    const Anchor& anchor = profile_.anchor();
+    for (std::size_t i = 0; i < anchor.metrics.size(); ++i) {
+      if (!is_wanted(anchor.metrics[i].unique_name) || !is_of_profile_alone(i)) continue;
+      if (const Status added = add_other(i); !added) return tl::unexpected<Error>(added.error());
+    }
+    return std::move(planned_);
+  }
+
+ private:
+  bool is_wanted(const std::string& name) const { return choice_.select.empty() || is_named(name); }
+  bool is_named(const std::string& name) const {
+    return has(choice_.select, name) || has(choice_.inclusive, name) ||
+           has(choice_.exclusive, name);
+  }
+  /// Whether the specification has no word about it.
+  bool is_of_profile_alone(std::size_t i) const {
+    const auto number = program_.find(profile_.anchor().metrics[i].unique_name);
+    if (!number) return true;
+    const bool is_specified = *number < specified_;
+    return !is_specified && !derivation_.is_left_out(*number);
+  }
+
+  Status check_chosen() const {
+    for (const auto* names : {&choice_.select, &choice_.inclusive, &choice_.exclusive}) {
+      const auto off = std::ranges::find_if(*names, [&](const std::string& name) {
+        const auto number = program_.find(name);
+        return number && derivation_.is_left_out(*number);
+      });
+      if (off == names->end()) continue;
+      return fail(ErrorClass::kNotFound,
+                  fmt::format("the specification switches {} off for this profile", *off));
+    }
+    return {};
+  }
+
+  tl::unexpected<Error> fail(ErrorClass kind, std::string cause) const {
+    return failure(
+        {.kind = kind, .operation = "remap", .path = profile_.path(), .cause = std::move(cause)});
+  }
+
+  Status add_specified(std::size_t i) {
+    const MetricSpecification& wanted = program_.specification.metrics[i];
+    RemapMetric metric;
+    Metric& description = metric.description;
+    description.unique_name = wanted.unique_name;
+    description.display_name = wanted.display_name;
+    description.unit = wanted.uom;
+    description.url = wanted.url;
+    description.description = wanted.description;
+    if (wanted.visibility == cubepl::Visibility::kGhost) {
+      description.attributes.emplace_back("viztype", "GHOST");
+    }
+    std::optional<std::size_t> above = wanted.parent;
+    while (above && !place_of_specified_.contains(*above))
+      above = program_.specification.metrics[*above].parent;
+    if (above) description.parent = place_of_specified_.at(*above);
+    place_of_specified_[i] = static_cast<std::uint32_t>(planned_.size());
+    if (!is_derived(wanted.kind)) return add_stored(std::move(metric), i);
+    const bool stays =
+        wanted.conversion == cubepl::Conversion::kRefused && !is_named(wanted.unique_name);
+    return stays ? add_kept(std::move(metric), i) : add_computed(std::move(metric), i);
+  }
+
+  Status add_other(std::size_t i) {
+    const Metric& known = profile_.anchor().metrics[i];
+    RemapMetric metric{.description = known, .index = {}};
+    std::uint32_t above = known.parent;
+    while (above != kNone && !place_of_other_.contains(above))
+      above = profile_.anchor().metrics[above].parent;
+    metric.description.parent = above == kNone ? kNone : place_of_other_.at(above);
+    place_of_other_[i] = static_cast<std::uint32_t>(planned_.size());
+    if (is_measured(known.kind)) return add_measured(std::move(metric), i);
+    const auto number = program_.find(known.unique_name);
+    if (number && is_named(known.unique_name)) return add_computed(std::move(metric), *number);
+    return add(std::move(metric));
+  }
+
+  /// One that the specification takes for stored.
+  Status add_stored(RemapMetric metric, std::size_t number) {
+    if (const auto place = derivation_.stored_as(number)) {
+      const Metric& known = profile_.anchor().metrics[*place];
+      metric.description.kind = known.kind;
+      metric.description.type = known.type;
+      return add_measured(std::move(metric), *place);
+    }
+    const MetricSpecification& wanted = program_.specification.metrics[number];
+    const auto type = parse_value_type(wanted.dtype.empty() ? "DOUBLE" : wanted.dtype);
+    if (!type) return unknown_type(wanted, type.error());
+    metric.description.type = *type;
+    metric.description.kind = wanted_kind(metric.description, kind_of(wanted.kind));
+    return add(std::move(metric));
+  }
+
+  tl::unexpected<Error> unknown_type(const MetricSpecification& metric, const Error& error) const {
+    return failure({.kind = error.kind(),
+                    .operation = "remap",
+                    .path = program_.specification.path,
+                    .cause = fmt::format("metric {}: {}", metric.unique_name, error.cause())});
+  }
+
+  MetricKind wanted_kind(const Metric& metric, MetricKind otherwise) const {
+    if (has(choice_.inclusive, metric.unique_name)) return MetricKind::kInclusive;
+    if (has(choice_.exclusive, metric.unique_name)) return MetricKind::kExclusive;
+    return otherwise;
+  }
+
+  Status add_measured(RemapMetric metric, std::size_t place) {
+    const auto& stored = profile_.rows(place);
+    const MetricKind kind = wanted_kind(metric.description, metric.description.kind);
+    const bool is_same = kind == metric.description.kind;
+    metric.source = place;
+    if (is_same && stored) {
+      metric.origin = RowOrigin::kCopied;
+      metric.index = stored->index;
+      metric.index.order = ByteOrder::kLittle;
+    } else if (!is_same) {
+      const auto type = rows_.converted_type({place, 0, kind});
+      if (!type) return tl::unexpected<Error>(type.error());
+      metric.description.type = *type;
+      metric.description.kind = kind;
+      if (stored) {
+        metric.origin = RowOrigin::kConverted;
+        metric.index.rows = rows_that_may_count(place, kind);
+      }
+    }
+    return add(std::move(metric));
+  }
+
+  /// Numbers of the rows that are not known to be zero.
+  std::vector<std::uint32_t> rows_that_may_count(std::size_t metric, MetricKind kind) const {
+    std::vector<std::uint32_t> rows;
+    const auto places = profile_.anchor().call_tree.places_by_row(kind);
+    for (std::uint32_t row = 0; row < places.size(); ++row)
+      if (!rows_.is_zero({metric, places[row], kind})) rows.push_back(row);
+    return rows;
+  }
+
+  Status add_computed(RemapMetric metric, std::size_t number) {
+    const bool is_inclusive = program_.kind_of(number) == cubepl::MetricKind::kPrederivedInclusive;
+    metric.description.kind = wanted_kind(
+        metric.description, is_inclusive ? MetricKind::kInclusive : MetricKind::kExclusive);
+    metric.description.type = {ValueKind::kDouble, 1};
+    metric.description.expressions = {};
+    metric.origin = RowOrigin::kComputed;
+    metric.source = number;
+    metric.index.rows.resize(profile_.anchor().call_tree.size());
+    std::iota(metric.index.rows.begin(), metric.index.rows.end(), 0U);
+    return add(std::move(metric));
+  }
+
+  /// One whose values shall not be stored: its scripts stay, as far as they mean the same alone.
+  Status add_kept(RemapMetric metric, std::size_t number) {
+    const MetricSpecification& wanted = program_.specification.metrics[number];
+    const cubepl::MetricCode& codes = program_.metrics[number];
+    const auto own = globals_in(codes.init, true);
+    for (const cubepl::Code* code : {&codes.expression, &codes.plus, &codes.minus}) {
+      if (std::ranges::includes(own, globals_in(*code, false))) continue;
+      return fail(ErrorClass::kUnsupported,
+                  fmt::format("metric {} is not convertible, and uses globals that other metrics "
+                              "assign: name it in --exclusive or --inclusive to store its values",
+                              wanted.unique_name));
+    }
+    const auto type = parse_value_type(wanted.dtype.empty() ? "DOUBLE" : wanted.dtype);
+    if (!type) return unknown_type(wanted, type.error());
+    metric.description.type = *type;
+    metric.description.kind = kind_of(wanted.kind);
+    metric.description.attributes.emplace_back("convertible", "false");
+    metric.description.expressions = {.value = wanted.expression.text(),
+                                      .init = wanted.init.text(),
+                                      .plus = wanted.plus.text(),
+                                      .minus = wanted.minus.text(),
+                                      .aggregate = wanted.aggregation.text()};
+    return add(std::move(metric));
+  }
+
+  Status add(RemapMetric metric) {
+    metric.description.id = static_cast<std::uint32_t>(planned_.size());
+    planned_.push_back(std::move(metric));
+    return {};
+  }
+
+  const cubepl::Derivation& derivation_;
+  const cubepl::Program& program_;
+  const Profile& profile_;
+  const std::size_t specified_;
+  const RemapChoice& choice_;
+  const MetricRows rows_;
+  std::vector<RemapMetric> planned_;
+  std::map<std::size_t, std::uint32_t> place_of_specified_;
+  std::map<std::size_t, std::uint32_t> place_of_other_;
+};
+
+}  // namespace
+
+std::string_view name_of(RowOrigin origin) noexcept {
+  static constexpr std::array<std::string_view, 4> kNames{"none", "copied", "converted",
+                                                          "computed"};
+  return kNames[static_cast<std::size_t>(origin)];
+}
+
+Result<std::vector<RemapMetric>> plan_metrics(const RemapInput& input, const RemapChoice& choice) {
+  return MetricPlanner(input, choice).run();
+}
+
+}  // namespace forebay::cube

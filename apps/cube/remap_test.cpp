@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command `remap` from words to files: what comes out, and that nothing does if it fails.
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "cube/commands.hpp"
+#include "cube/describe.hpp"
+#include "cube/testing.hpp"
+
+namespace forebay::cube {
+namespace {
+
+using command::kExitDone;
+using command::kExitFailed;
+using command::kExitUsage;
+using testing::TempFolder;
+
+using Words = std::vector<std::string_view>;
+
+class Remap : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    run({"generate", a_, "--threads", "70", "--metrics", "4", "--cnodes", "20"});
+  }
+  static Json run(const Words& words, int exit_code = kExitDone) {
+    const command::Outcome outcome = run_command(words);
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.errors << outcome.output;
+    if (exit_code == kExitDone) return Json::parse(outcome.output, nullptr, false);
+    return Json::parse(outcome.errors, nullptr, false).value("error", Json::object());
+  }
+  /// Remaps a_ to b_, which must then be sound.
+  Json remap(const Words& options) {
+    Words words{"remap", a_, "--output", b_};
+    words.insert(words.end(), options.begin(), options.end());
+    Json report = run(words);
+    const Json checked = run({"check", b_});
+    EXPECT_TRUE(checked.at("remarks").empty()) << checked;
+    return report;
+  }
+  /// Remapping with these must fail, and leaves nothing behind.
+  std::string refusal(const Words& options, int exit_code = kExitFailed) {
+    Words words{"remap", a_, "--output", b_};
+    words.insert(words.end(), options.begin(), options.end());
+    const std::size_t files = folder_.file_count();
+    const Json error = run(words, exit_code);
+    EXPECT_EQ(folder_.file_count(), files);
+    return error.value("message", "");
+  }
+  std::string specification(std::string_view metrics) {
+    const std::string path = folder_.file("a.spec");
+    std::ofstream(path) << "<metrics>\n" << metrics << "</metrics>\n";
+    return path;
+  }
+  Json values(const std::string& path, std::string_view metric) {
+    return run({"values", path, "--metric", metric}).at("call_paths");
+  }
+  static void expect_text(const std::string& text, std::string_view part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text << " should say: " << part;
+  }
+
+  TempFolder folder_;
+  const std::string a_ = folder_.file("a.cubex");
+  const std::string b_ = folder_.file("b.cubex");
+};
+
+constexpr std::string_view kTwo = R"(
+  <metric><uniq_name>time</uniq_name><dtype>FLOAT</dtype>
+    <metric type="PREDERIVED_EXCLUSIVE"><uniq_name>twice</uniq_name>
+      <cubepl>2 * metric::time(e)</cubepl></metric></metric>
+  <metric type="PREDERIVED_INCLUSIVE"><uniq_name>both</uniq_name>
+    <cubepl>metric::time(i) + metric::visits(i)</cubepl></metric>
+)";
+
+TEST_F(Remap, without_a_word_is_a_copy) {
+  const Json report = remap({});
+  EXPECT_TRUE(run({"diff", a_, b_}).at("ok").get<bool>());
+  EXPECT_EQ(report.at("copied").at("metrics"), 4);
+  EXPECT_EQ(report.at("profile").at("file_bytes"), std::filesystem::file_size(b_));
+  EXPECT_EQ(report.at("stream").at("bytes"), std::filesystem::file_size(b_)) << "each byte once";
+}
+
+TEST_F(Remap, compressed_is_the_same_profile) {
+  remap({"--compress", "--level", "9"});
+  EXPECT_TRUE(run({"diff", a_, b_}).at("ok").get<bool>());
+  EXPECT_LT(std::filesystem::file_size(b_), std::filesystem::file_size(a_));
+}
+
+TEST_F(Remap, reads_all_ways_to_store_rows) {
+  for (const Words& storing : {Words{"--compress"}, Words{"--index", "dense"},
+                               Words{"--byte-order", "big"}, Words{"--type", "TAU_ATOMIC"}}) {
+    Words words{"generate", a_, "--threads", "70"};
+    words.insert(words.end(), storing.begin(), storing.end());
+    run(words);
+    remap({});
+    EXPECT_TRUE(run({"diff", a_, b_}).at("ok").get<bool>()) << storing.front();
+  }
+}
+
+TEST_F(Remap, a_file_may_be_its_own_output) {
+  std::filesystem::copy_file(a_, b_);
+  run({"remap", b_, "--output", b_, "--select", "time"});
+  EXPECT_EQ(run({"info", b_}).at("profile").at("metrics").size(), 1U);
+}
+
+TEST_F(Remap, threads_and_memory_change_no_byte) {
+  const std::string spec = specification(kTwo);
+  for (const Words& storing : {Words{}, Words{"--compress"}}) {
+    Words one{"--spec", spec, "--threads", "1"};
+    one.insert(one.end(), storing.begin(), storing.end());
+    remap(one);
+    const auto expected = testing::contents_of(b_);
+    Words five{"--spec", spec, "--threads", "5", "--memory", "1MiB"};
+    five.insert(five.end(), storing.begin(), storing.end());
+    remap(five);
+    EXPECT_TRUE(testing::contents_of(b_) == expected);
+  }
+}
+
+TEST_F(Remap, derived_metrics_are_stored_in_their_tree) {
+  const Json profile = remap({"--spec", specification(kTwo)}).at("profile");
+  ASSERT_EQ(profile.at("metrics").size(), 6U) << "three of the specification, three others";
+  const Json& twice = profile.at("metrics").at(1);
+  EXPECT_EQ(twice.at("name"), "twice");
+  EXPECT_EQ(twice.at("kind"), "EXCLUSIVE");
+  EXPECT_EQ(twice.at("type"), "DOUBLE");
+  EXPECT_EQ(twice.at("parent"), 0);
+  EXPECT_EQ(twice.at("rows"), 20);
+  EXPECT_EQ(profile.at("metrics").at(2).at("kind"), "INCLUSIVE");
+}
+
+TEST_F(Remap, select_writes_nothing_else) {
+  const Json report = remap({"--spec", specification(kTwo), "--select", "twice,visits"});
+  const Json& metrics = report.at("profile").at("metrics");
+  ASSERT_EQ(metrics.size(), 2U);
+  EXPECT_EQ(metrics.at(0).at("name"), "twice");
+  EXPECT_TRUE(metrics.at(0).at("parent").is_null()) << "what was above it is not there";
+  EXPECT_EQ(metrics.at(1).at("name"), "visits");
+}
+
+TEST_F(Remap, there_and_back_again_is_the_same) {
+  const Json before = values(a_, "visits");
+  const std::string kind = run({"values", a_, "--metric", "visits"}).at("kind");
+  ASSERT_EQ(kind, "EXCLUSIVE");
+  remap({"--inclusive", "visits"});
+  EXPECT_NE(values(b_, "visits"), before);
+  const std::string c = folder_.file("c.cubex");
+  run({"remap", b_, "--output", c, "--exclusive", "visits"});
+  EXPECT_EQ(values(c, "visits").size(), before.size());
+  for (const Json& row : values(c, "visits"))
+    EXPECT_EQ(row.at("values"), before.at(row.at("row").get<std::size_t>()).at("values"));
+}
+
+TEST_F(Remap, what_shall_not_be_stored_keeps_its_expression) {
+  const std::string spec = specification(
+      R"(<metric type="POSTDERIVED" convertible="false"><uniq_name>ratio</uniq_name>
+         <dtype>FLOAT</dtype><cubepl>metric::time() / metric::visits()</cubepl></metric>)");
+  const Json kept = remap({"--spec", spec}).at("profile").at("metrics").at(0);
+  EXPECT_EQ(kept.at("kind"), "POSTDERIVED");
+  EXPECT_EQ(kept.at("origin"), "none");
+  // Now the profile derives it by itself, and it can be computed from there.
+  const std::string c = folder_.file("c.cubex");
+  const Json found = run({"remap", b_, "--output", c, "--inclusive", "ratio"}).at("profile");
+  EXPECT_EQ(found.at("metrics").at(0).at("kind"), "INCLUSIVE");
+  EXPECT_EQ(found.at("metrics").at(0).at("rows"), 20);
+}
+
+TEST_F(Remap, an_expression_that_needs_globals_of_others_cannot_stay) {
+  const std::string spec = specification(
+      R"(<metric type="PREDERIVED_EXCLUSIVE"><uniq_name>x</uniq_name><cubepl>1</cubepl>
+         <cubeplinit>{ global(g); ${g} = 2; return 0; }</cubeplinit></metric>
+         <metric type="POSTDERIVED" convertible="false"><uniq_name>y</uniq_name>
+         <cubepl>${g}</cubepl></metric>)");
+  expect_text(refusal({"--spec", spec}), "metric y is not convertible, and uses globals");
+  remap({"--spec", spec, "--exclusive", "y"});
+  EXPECT_EQ(values(b_, "y").at(0).at("values").at(0), 2.0);
+}
+
+TEST_F(Remap, what_is_switched_off_is_left_out) {
+  const std::string spec = specification(
+      R"(<metric type="PREDERIVED_EXCLUSIVE"><uniq_name>x</uniq_name><cubepl>1</cubepl>
+         <cubeplinit>{ cube::metric::set::x("value", "VOID"); return 0; }</cubeplinit>
+         <metric type="PREDERIVED_EXCLUSIVE"><uniq_name>y</uniq_name><cubepl>2</cubepl></metric>
+         </metric>)");
+  const Json report = remap({"--spec", spec});
+  EXPECT_EQ(report.at("profile").at("metrics").size(), 4U);
+  EXPECT_EQ(report.at("specification").at("switched_off"), 2);
+  expect_text(refusal({"--spec", spec, "--select", "y"}), "switches y off");
+}
+
+TEST_F(Remap, a_metric_that_is_not_there_is_named) {
+  expect_text(refusal({"--select", "nope"}), "there is no metric nope");
+  expect_text(refusal({"--inclusive", "time,nope"}), "there is no metric nope");
+  expect_text(refusal({"--exclusive", "nope"}), "there is no metric nope");
+}
+
+TEST_F(Remap, outside_of_the_subset_is_named_with_its_place) {
+  const std::string spec = specification(
+      "<metric type=\"PREDERIVED_EXCLUSIVE\"><uniq_name>x</uniq_name>\n"
+      "<cubepl>1 + random(2)</cubepl></metric>");
+  const std::string message = refusal({"--spec", spec});
+  expect_text(message, "a.spec");
+  expect_text(message, "metric x, cubepl, line 3, column 13");
+}
+
+TEST_F(Remap, a_metric_that_no_one_has_is_an_error) {
+  const std::string spec = specification(
+      "<metric type=\"PREDERIVED_EXCLUSIVE\"><uniq_name>x</uniq_name>"
+      "<cubepl>metric::misspelt(e)</cubepl></metric>");
+  expect_text(refusal({"--spec", spec}), "misspelt");
+}
+
+TEST_F(Remap, values_that_cannot_be_added_up_are_named) {
+  run({"generate", a_, "--threads", "70", "--type", "HISTOGRAM(3)"});
+  const std::string message = refusal({"--inclusive", "visits"});
+  expect_text(message, "visits is EXCLUSIVE and has values of type HISTOGRAM(3)");
+  const std::string spec = specification(
+      "<metric type=\"PREDERIVED_EXCLUSIVE\"><uniq_name>x</uniq_name>"
+      "<cubepl>metric::visits(e)</cubepl></metric>");
+  expect_text(refusal({"--spec", spec}), "visits has values of type HISTOGRAM(3)");
+}
+
+TEST_F(Remap, a_type_that_nobody_knows_is_named) {
+  const std::string spec =
+      specification("<metric><uniq_name>x</uniq_name><dtype>QUATERNION</dtype></metric>");
+  const std::string message = refusal({"--spec", spec});
+  expect_text(message, "metric x");
+  expect_text(message, "QUATERNION");
+}
+
+TEST_F(Remap, a_truncated_input_leaves_the_old_output_alone) {
+  remap({});
+  const auto before = testing::contents_of(b_);
+  std::filesystem::resize_file(a_, std::filesystem::file_size(a_) / 2);
+  refusal({});
+  EXPECT_TRUE(testing::contents_of(b_) == before);
+}
+
+TEST_F(Remap, a_row_that_is_damaged_ends_it_with_its_place) {
+  run({"generate", a_, "--threads", "70", "--metrics", "2", "--cnodes", "20", "--compress"});
+  const Json metric = run({"info", a_}).at("profile").at("metrics").at(0);
+  auto bytes = testing::contents_of(a_);
+  const auto end =
+      metric.at("offset").get<std::size_t>() + metric.at("data_bytes").get<std::size_t>();
+  bytes[end - 1] ^= std::byte{0xff};
+  testing::write_file(a_, bytes);
+  expect_text(refusal({}), "a.cubex at offset");
+}
+
+TEST_F(Remap, words_that_mean_nothing_are_usage_errors) {
+  run({"remap", a_}, kExitUsage);
+  refusal({"--level", "3"}, kExitUsage);
+  refusal({"--spec", "x", "--no-spec"}, kExitUsage);
+  refusal({"--inclusive", "time", "--exclusive", "time"}, kExitUsage);
+  refusal({"--threads", "0"}, kExitUsage);
+  refusal({"--memory", "many"}, kExitUsage);
+}
+
+}  // namespace
+}  // namespace forebay::cube
