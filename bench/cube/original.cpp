@@ -14,7 +14,7 @@ namespace forebay::bench::cube {
 
 namespace {
 
-constexpr std::uint64_t kCopyBytes = 50 * 1024 * 1024;
+constexpr std::uint64_t kCopyBytes = std::uint64_t{50} << 20U;
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));

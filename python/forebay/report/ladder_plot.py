@@ -15,6 +15,7 @@ BAR = 0.46  # height of ours
 DECK_BAR = 0.2
 DECK_AT = 0.36  # below ours
 PANEL_IN = 4.2
+WIDTH_MIN_IN = 10.5  # title and legend beside each other
 DECK_COLOUR = "#B5B5B5"
 
 
@@ -66,7 +67,8 @@ def parts_of(rung: dict) -> list[float]:
 def draw_ladder(document: dict, file: Path) -> None:
     inputs = document["parameters"][LADDER]
     rungs = max(len(one["rungs"]) for one in inputs)
-    with style.picture(file, 2.4 + PANEL_IN * len(inputs), 2.6 + 0.56 * rungs) as figure:
+    width_in = max(WIDTH_MIN_IN, 2.4 + PANEL_IN * len(inputs))
+    with style.picture(file, width_in, 2.6 + 0.56 * rungs) as figure:
         panels = figure.subplots(1, len(inputs), squeeze=False)[0]
         for axes, one in zip(panels, inputs, strict=True):
             _draw_input(axes, one)
@@ -117,7 +119,7 @@ def _draw_rung(axes, place: int, rung: dict) -> None:
     looks = (
         ("compute", style.BLUE, None),
         ("write", style.ORANGE, "///"),
-        ("rest: memory, archive, fsync", style.SKY, "..."),
+        ("rest", style.SKY, "..."),
     )
     left = 0.0
     for part, (label, colour, hatch) in zip(parts_of(rung), looks, strict=True):
@@ -137,14 +139,11 @@ def _draw_deck(axes, place: int, told: Deck) -> None:
     at = place + DECK_AT
     axes.barh(
         at, told.total, height=DECK_BAR, color=DECK_COLOUR,
-        label="deck: total" if place == 0 else None,
+        label="the deck" if place == 0 else None,
     )  # fmt: skip
     if told.compute is not None:
-        axes.barh(at, told.compute, height=DECK_BAR, color="#8C8C8C", label="deck: compute")
-        axes.barh(
-            at, told.write, left=told.compute, height=DECK_BAR, color="#6B6B6B",
-            label="deck: write",
-        )  # fmt: skip
+        axes.barh(at, told.compute, height=DECK_BAR, color="#8C8C8C")
+        axes.barh(at, told.write, left=told.compute, height=DECK_BAR, color="#6B6B6B")
     _write(axes, told.total, at, f"{told.total:.2f}", color=style.GREY, fontsize=7.5)
 
 
@@ -158,11 +157,13 @@ def _write(axes, value: float, place: float, text: str, **look) -> None:
 def _footnote(document: dict) -> str:
     inputs = document["parameters"][LADDER]
     deck = (
-        "Grey: the author's medians on a Xeon E5-2680v3 (simbadSid/cubeRemapper_perfBenchmark, "
-        "archive 07-20-2017_memAllocAligned-customAlloc); another machine, another remapping.\n"
+        "Grey: the author's medians on a Xeon E5-2680v3, of the original with compute and write; "
+        "another machine, another remapping\n(simbadSid/cubeRemapper_perfBenchmark, archive "
+        "07-20-2017_memAllocAligned-customAlloc).\n"
     )
     shown = deck if any(one["threads"] in DECK for one in inputs) else ""
     return (
-        "Each rung has what those above it have. Write: what the computation waits for. Whiskers: "
-        "min–max of the total. C/W: of the original.\n" + shown + machine_line(document["machine"])
+        "Each rung has what those above it have. Write: what the computation waits for. Rest: "
+        "opening, memory, the archive, fsync.\nWhiskers: min–max of the total. "
+        f"C/W: of the original.\n{shown}{machine_line(document['machine'])}"
     )
