@@ -143,6 +143,7 @@ Status AioWriter::finish() {
     await(*writes_.front());
     if (auto collected = collect(); !collected) done = collected;
   }
+  apart_.reset();  // what follows may run wherever there is room
   return done;
 }
 
