@@ -16,6 +16,7 @@ from forebay.report.bench_plot import (
     remark_of,
 )
 from forebay.report.bench_table import print_results, title_of
+from forebay.report.ladder_plot import parts_of
 
 MACHINE = {
     "cpu_model": "Fast One",
@@ -217,6 +218,39 @@ def test_curves_of_gain_are_a_second_picture(forebay, answers, tmp_path):
     second = tmp_path / "results-gain.png"
     assert f"picture: {second}" in ran.out
     read_png(second)
+
+
+def rung(name, total, compute, write):
+    times = {"total": total, "compute": compute, "write": write}
+    return {"name": name} | {
+        part: {"value": value, "spread": [value * 0.9, value * 1.1]}
+        for part, value in times.items()
+    }
+
+
+def ladder(threads):
+    return {
+        "threads": threads,
+        "input_bytes": threads * 4912,
+        "compute_over_write": {"value": 4.6, "spread": [4, 5]},
+        "rungs": [rung("original", 4, 2, 1), rung("+ AIO", 3, 2, 0.5), rung("+ pool", 2, 2.5, 1)],
+    }
+
+
+@pytest.mark.parametrize("inputs", [[ladder(1023)], [ladder(65535), ladder(262143)]])
+def test_the_ladder_is_a_second_picture(inputs, forebay, answers, tmp_path):
+    answers("forebay-bench", DOCUMENT | {"parameters": {"cube.ladder": inputs}})
+    ran = forebay("bench", "solo", "--plot", tmp_path / "results.png")
+    assert ran.code == 0, ran.err
+    second = tmp_path / "results-ladder.png"
+    assert f"picture: {second}" in ran.out
+    read_png(second)
+
+
+def test_the_parts_of_a_rung_add_up_to_its_time():
+    assert parts_of(rung("original", 4, 2, 1)) == [2, 1, 1]
+    # Threads may have computed longer, in all, than the clock went on.
+    assert parts_of(rung("+ pool", 2, 2.5, 1)) == [2, 0, 0]
 
 
 @pytest.mark.parametrize("results", [[], [row("a", 1.0)], [row("a", 9.0, goal=1.0, met=False)]])

@@ -163,13 +163,19 @@ def show(console, documents: list[dict]) -> None:
 
 
 def draw(document: dict, file: Path) -> list[Path]:
-    """The results, and beside them curves if there are any: results-gain.png. Returns all files."""
+    """The results, and beside them what a benchmark has to show besides: results-gain.png with
+    curves, results-ladder.png with rungs. Returns all files.
+    """
     from forebay.report.bench_plot import draw_results
+    from forebay.report.ladder_plot import draw_ladder, has_ladder
     from forebay.report.overlap_plot import draw_overlap, has_curves
 
     draw_results(document, file)
-    if not has_curves(document):
-        return [file]
-    curves = file.with_stem(f"{file.stem}-gain")
-    draw_overlap(document, curves)
-    return [file, curves]
+    files = [file]
+    if has_curves(document):
+        files.append(file.with_stem(f"{file.stem}-gain"))
+        draw_overlap(document, files[-1])
+    if has_ladder(document):
+        files.append(file.with_stem(f"{file.stem}-ladder"))
+        draw_ladder(document, files[-1])
+    return files

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cube/apart.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <exception>
+#include <fstream>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/descriptor.hpp"
+#include "base/uninterrupted.hpp"
+#include "bench/frame/clock.hpp"
+
+namespace forebay::bench::cube {
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr std::uint64_t kKilo = 1024;
+
+tl::unexpected<Error> refuse(const std::string& what, int reason) {
+  return tl::unexpected<Error>(system_error({.operation = what}, reason));
+}
+
+void write_all(int to, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = uninterrupted([&] { return ::write(to, text.data(), text.size()); });
+    if (count < 0) return;  // nobody listens any more
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+Result<std::string> read_all(int from) {
+  std::string text;
+  std::array<char, 65536> piece{};
+  for (;;) {
+    const ssize_t count = uninterrupted([&] { return ::read(from, piece.data(), piece.size()); });
+    if (count < 0) return refuse("listen to a process", errno);
+    if (count == 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(count));
+  }
+}
+
+/// Of a process that has ended and was not waited for; its threads are counted with it.
+std::optional<std::uint64_t> written_bytes_of(pid_t process) {
+  std::ifstream counts(fmt::format("/proc/{}/io", process));
+  std::optional<std::uint64_t> most;
+  std::string name;
+  for (std::uint64_t value = 0; counts >> name >> value;) {
+    if (name == "wchar:" || name == "write_bytes:") most = std::max(most.value_or(0), value);
+  }
+  return most;
+}
+
+/// In the new process: what the frame does about signals is not for it, and it ends with us.
+void begin_alone(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kFailed);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+/// `run` gets the descriptor it may write to, and returns the exit code.
+Result<ApartRun> run_child_process(const std::function<int(int output)>& run) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return refuse("make a pipe", errno);
+  Descriptor from(ends[0]);
+  Descriptor to(ends[1]);
+  const Stopwatch watch;
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) return refuse("make a process", errno);
+  if (child == 0) {
+    begin_alone(parent);
+    ::_exit(run(to.get()));
+  }
+  to = Descriptor();
+  auto output = read_all(from.get());
+  siginfo_t ended{};
+  uninterrupted(
+      [&] { return ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT); });
+  ApartRun done{.total_s = watch.seconds(), .written_bytes = written_bytes_of(child)};
+  int status = 0;
+  rusage usage{};
+  uninterrupted([&] { return ::wait4(child, &status, 0, &usage); });
+  if (!output) return tl::unexpected<Error>(output.error());
+  done.memory_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * kKilo;
+  done.output = std::move(*output);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return done;
+  return failure({.kind = ErrorClass::kIo,
+                  .operation = "run a rung of the ladder",
+                  .cause = WIFSIGNALED(status) ? fmt::format("signal {} ended it", WTERMSIG(status))
+                                               : done.output});
+}
+
+}  // namespace
+
+Result<ApartRun> run_apart(const std::function<Result<std::string>()>& work) {
+  return run_child_process([&](int output) {
+    try {
+      const Result<std::string> text = work();
+      write_all(output, text ? *text : text.error().message());
+      return text ? 0 : kFailed;
+    } catch (const std::exception& thrown) {
+      write_all(output, thrown.what());
+      return kFailed;
+    }
+  });
+}
+
+Result<ApartRun> run_program_apart(const std::vector<std::string>& words) {
+  std::vector<std::string> copies = words;
+  std::vector<char*> arguments;
+  for (std::string& word : copies)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  return run_child_process([&](int output) {
+    ::dup2(output, STDOUT_FILENO);
+    ::execv(arguments[0], arguments.data());
+    return kFailed;
+  });
+}
+
+}  // namespace forebay::bench::cube

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rung's own process: its answer comes back, its bytes and its memory are its own, and its end is
+// noticed, whatever it is.
+#include "bench/cube/apart.hpp"
+
+#include <csignal>
+#include <fstream>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/sanitizer.hpp"
+#include "bench/frame/work_folder.hpp"
+
+namespace forebay::bench::cube {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::size_t kMiB = std::size_t{1} << 20U;
+
+TEST(Apart, gives_back_what_the_work_says) {
+  const auto run = run_apart([]() -> Result<std::string> { return std::string(3 * kMiB, 'x'); });
+  ASSERT_TRUE(run) << run.error().message();
+  EXPECT_EQ(run->output.size(), 3 * kMiB);
+  EXPECT_GT(run->total_s, 0);
+}
+
+TEST(Apart, counts_what_was_written_and_the_memory_it_took) {
+  const auto folder = WorkFolder::make(::testing::TempDir());
+  ASSERT_TRUE(folder);
+  const std::string path = (folder->path() / "file").string();
+  const auto run = run_apart([&]() -> Result<std::string> {
+    const std::vector<char> block(64 * kMiB, 'x');
+    std::ofstream(path).write(block.data(), 4 * kMiB);
+    return std::string();
+  });
+  ASSERT_TRUE(run) << run.error().message();
+  EXPECT_GT(run->memory_bytes, 64 * kMiB);
+  if (!run->written_bytes) GTEST_SKIP() << "this system does not count what a process writes";
+  EXPECT_GE(*run->written_bytes, 4 * kMiB);
+  EXPECT_LT(*run->written_bytes, 5 * kMiB);
+}
+
+TEST(Apart, failures_exceptions_and_signals_are_errors) {
+  const auto failed = run_apart([]() -> Result<std::string> {
+    return failure({.kind = ErrorClass::kIo, .operation = "write", .path = "somewhere"});
+  });
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message(), HasSubstr("somewhere"));
+  const auto thrown =
+      run_apart([]() -> Result<std::string> { throw std::runtime_error("no memory"); });
+  ASSERT_FALSE(thrown);
+  EXPECT_THAT(thrown.error().message(), HasSubstr("no memory"));
+  const auto killed = run_apart([]() -> Result<std::string> {
+    ::kill(::getpid(), SIGKILL);
+    return std::string();
+  });
+  ASSERT_FALSE(killed);
+  EXPECT_THAT(killed.error().message(), HasSubstr("signal 9"));
+}
+
+TEST(Apart, takes_the_output_of_a_program) {
+  const auto run = run_program_apart({"/bin/echo", "something"});
+  ASSERT_TRUE(run) << run.error().message();
+  EXPECT_EQ(run->output, "something\n");
+  EXPECT_FALSE(run_program_apart({"/bin/false"}));
+  EXPECT_FALSE(run_program_apart({"/no/such/program"}));
+}
+
+}  // namespace
+}  // namespace forebay::bench::cube

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many expressions of the specification that Score-P put into a sample are executed.
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+
+#include "bench/cube/cube.hpp"
+#include "cube/profile_file.hpp"
+#include "cube/remap.hpp"
+#include "cube/remap_rows.hpp"
+
+namespace forebay::bench::cube {
+
+namespace {
+
+constexpr const char* kId = "cube.spec.evaluated";
+constexpr double kExpressions = 105;
+
+using forebay::cube::MetricKind;
+using forebay::cube::RemapSource;
+
+Result<std::unique_ptr<RemapSource>> source_of(const forebay::cube::Profile& profile) {
+  const auto* const member = profile.container().find(forebay::cube::kSpecificationName);
+  if (member == nullptr) {
+    return failure({.kind = ErrorClass::kNotFound,
+                    .operation = "read the specification in",
+                    .path = profile.path()});
+  }
+  const auto text = profile.text_of(*member);
+  if (!text) return tl::unexpected<Error>(text.error());
+  auto specification = cubepl::parse_specification(*text, profile.path());
+  if (!specification) return tl::unexpected<Error>(specification.error());
+  auto program = forebay::cube::compile_for(profile.anchor(), std::move(*specification), {});
+  if (!program) return tl::unexpected<Error>(program.error());
+  return RemapSource::create(profile, std::move(*program),
+                             forebay::cube::RemapOptions{}.cache_bytes);
+}
+
+/// Whether a metric's expression gives a value everywhere, in both flavours.
+bool is_evaluated(const RemapSource& source, std::size_t metric) {
+  const auto& anchor = source.profile().anchor();
+  forebay::cube::RowMaker maker(source);
+  forebay::cube::RemapMetric wanted{.description = {.attributes = {}},
+                                    .origin = forebay::cube::RowOrigin::kComputed,
+                                    .index = {}};
+  wanted.source = metric;
+  wanted.index.rows.resize(anchor.call_tree.size());
+  std::iota(wanted.index.rows.begin(), wanted.index.rows.end(), 0U);
+  std::vector<std::byte> rows(anchor.row_bytes(wanted.description) * anchor.call_tree.size());
+  for (const MetricKind kind : {MetricKind::kExclusive, MetricKind::kInclusive}) {
+    wanted.description.kind = kind;
+    if (!maker.fill(wanted, 0, rows)) return false;
+  }
+  return true;
+}
+
+Result<double> count_evaluated(const forebay::cube::Profile& profile) {
+  const auto source = source_of(profile);
+  if (!source) return tl::unexpected<Error>(source.error());
+  const auto& metrics = (*source)->derivation().program().specification.metrics;
+  double count = 0;
+  for (std::size_t metric = 0; metric < (*source)->input().specified; ++metric) {
+    if (is_derived(metrics[metric].kind) && is_evaluated(**source, metric)) ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+Status bench_specification(Context& context) {
+  if (!context.wants(kId)) return {};
+  const char* const folder = std::getenv("FOREBAY_SAMPLES");  // NOLINT(concurrency-mt-unsafe)
+  if (folder == nullptr) {
+    context.leave_out(kId, "FOREBAY_SAMPLES does not name a folder of samples");
+    return {};
+  }
+  const std::string path = (std::filesystem::path(folder) / "cubex/time.p4.cubex").string();
+  const auto profile = forebay::cube::open_profile(path);
+  if (!profile && profile.error().kind() == ErrorClass::kNotFound) {
+    context.leave_out(kId, "there is no cubex/time.p4.cubex in FOREBAY_SAMPLES");
+    return {};
+  }
+  if (!profile) return tl::unexpected<Error>(profile.error());
+  const auto count = count_evaluated(*profile);
+  if (!count) return tl::unexpected<Error>(count.error());
+  context.add({.id = kId,
+               .unit = "",
+               .measured = summarise({*count}),
+               .goal = Goal{kExpressions, Better::kHigher}});
+  return {};
+}
+
+}  // namespace forebay::bench::cube
