@@ -31,7 +31,7 @@ struct NewMetric {
 };
 
 /// Metrics with their rows; what is missing is missing in the last ones, of which each keeps one.
-std::vector<NewMetric> plan_metrics(const GenerateOptions& options) {
+std::vector<NewMetric> plan_metrics(const GenerateOptions& options, const Anchor& anchor) {
   const std::uint32_t call_paths = options.shape.call_paths;
   std::uint64_t missing = std::uint64_t{options.shape.metrics} * call_paths - options.rows;
   std::vector<NewMetric> metrics(options.shape.metrics);
@@ -39,7 +39,8 @@ std::vector<NewMetric> plan_metrics(const GenerateOptions& options) {
     const auto cut = static_cast<std::uint32_t>(std::min<std::uint64_t>(missing, call_paths - 1));
     missing -= cut;
     const IndexFormat format = cut == 0 ? options.index : IndexFormat::kSparse;
-    metrics[i] = {i, {format, options.order, synthetic_rows(call_paths, cut, options.seed + i)}};
+    auto rows = synthetic_rows(anchor.call_tree, anchor.metrics[i].kind, cut, options.seed + i);
+    metrics[i] = {i, {format, options.order, std::move(rows)}};
   }
   return metrics;
 }
@@ -49,7 +50,7 @@ class Generator {
   Generator(const GenerateOptions& options, command::PublishedFile& file)
       : options_(options),
         anchor_(synthetic_anchor(options.shape)),
-        metrics_(plan_metrics(options)),
+        metrics_(plan_metrics(options, anchor_)),
         file_(file),
         sink_(file),
         progress_(options.progress, {"writing " + options.path, "bytes", row_bytes()}) {}

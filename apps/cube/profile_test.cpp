@@ -110,7 +110,7 @@ TEST(Profile, rows_beyond_8_GiB_of_a_member_are_written_and_read) {
   if (!file->resize(layout.file_bytes)) GTEST_SKIP() << "no sparse file of 17 GiB here";
   FileSink sink(*file);
   std::vector<std::byte> row(anchor.row_bytes(anchor.metrics[1]), std::byte{0x3f});
-  const Index index{.rows = synthetic_rows(2100, 0, 1)};
+  const Index index{.rows = synthetic_rows(anchor.call_tree, MetricKind::kExclusive, 0, 1)};
   for (const RowsPlace& place : layout.metrics)
     ASSERT_TRUE(write_around_rows(sink, place, index));
   ASSERT_TRUE(write_member(sink, layout.anchor, std::as_bytes(std::span(text))));

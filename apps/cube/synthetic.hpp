@@ -45,8 +45,11 @@ class SyntheticValues {
   std::vector<std::uint16_t> of_location_;
 };
 
-/// Which call paths have a row: all but `missing`, drawn by the seed. As row numbers, rising.
-std::vector<std::uint32_t> synthetic_rows(std::uint32_t call_paths,
+/// Which call paths have a row of a metric of this kind: all but `missing`, drawn by the seed. As
+/// row numbers, rising. Whoever has a call path with a row below has one as well: an inclusive
+/// value is never less than those below it.
+std::vector<std::uint32_t> synthetic_rows(const CallTree& tree,
+                                          MetricKind kind,
                                           std::uint32_t missing,
                                           std::uint64_t seed);
 

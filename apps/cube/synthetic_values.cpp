@@ -148,15 +148,62 @@ void SyntheticValues::fill(std::uint32_t place, ByteOrder order, std::span<std::
   turn_values(type_, ByteOrder::kLittle, order, row);
 }
 
-std::vector<std::uint32_t> synthetic_rows(std::uint32_t call_paths,
+namespace {
+
+/// The rows that are there.
+class Rows {
+ public:
+  Rows(const CallTree& tree, MetricKind kind)
+      : tree_(tree),
+        places_(tree.places_by_row(kind)),
+        is_there_(tree.size(), true),
+        children_(tree.size(), 0) {
+    for (const CallPath& path : tree.paths())
+      if (path.parent != kNone) ++children_[path.parent];
+  }
+
+  /// Those with nothing below them that is there.
+  std::vector<std::uint32_t> lowest() const {
+    return chosen([this](std::uint32_t place) { return children_[place] == 0; });
+  }
+  std::vector<std::uint32_t> all() const {
+    return chosen([](std::uint32_t) { return true; });
+  }
+
+  void take_away(std::uint32_t row) {
+    const std::uint32_t parent = tree_.at(places_[row]).parent;
+    is_there_[places_[row]] = false;
+    if (parent != kNone) --children_[parent];
+  }
+
+ private:
+  template <class Wanted>
+  std::vector<std::uint32_t> chosen(const Wanted& is_wanted) const {
+    std::vector<std::uint32_t> rows;
+    for (std::uint32_t row = 0; row < tree_.size(); ++row)
+      if (is_there_[places_[row]] && is_wanted(places_[row])) rows.push_back(row);
+    return rows;
+  }
+
+  const CallTree& tree_;
+  std::vector<std::uint32_t> places_;  // by row
+  std::vector<bool> is_there_;         // by place, as the number of children that are there
+  std::vector<std::uint32_t> children_;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> synthetic_rows(const CallTree& tree,
+                                          MetricKind kind,
                                           std::uint32_t missing,
                                           std::uint64_t seed) {
-  std::vector<std::uint32_t> rows(call_paths);
-  std::iota(rows.begin(), rows.end(), 0U);
+  Rows rows(tree, kind);
   command::Random random(seed, kRowsStream);
-  for (std::uint32_t i = 0; i < missing; ++i)
-    rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(random.bits() % rows.size()));
-  return rows;
+  for (std::uint32_t i = 0; i < missing; ++i) {
+    const std::vector<std::uint32_t> lowest = rows.lowest();
+    rows.take_away(lowest[random.bits() % lowest.size()]);
+  }
+  return rows.all();
 }
 
 }  // namespace forebay::cube
