@@ -27,10 +27,10 @@ namespace forebay::emufs {
 
 enum class Syncing : std::uint8_t { kKept, kNone };
 
-/// What a mount is asked for, checked and resolved.
 /// What processors do that have nothing to do while requests wait.
 enum class Idling : std::uint8_t { kHalt, kStayAwake };
 
+/// What a mount is asked for, checked and resolved.
 struct Settings {
   model::Machine machine;  ///< its client.count is that of the mounts
   std::string backing;     ///< absolute
