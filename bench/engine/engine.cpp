@@ -8,7 +8,7 @@ namespace forebay::bench {
 FOREBAY_BENCHMARK(engine, "the storage engine beside fio, and write-behind beside its model") {
   for (Status (*const part)(Context&) :
        {engine::bench_over_fio, engine::bench_gain_fixed, engine::bench_gain_buffered,
-        engine::bench_gain_curve, engine::bench_streams}) {
+        engine::bench_gain_curve, engine::bench_streams, engine::bench_contention}) {
     if (auto done = part(context); !done) return done;
   }
   return {};

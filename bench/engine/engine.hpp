@@ -16,7 +16,9 @@ Status bench_gain_buffered(Context& context);
 /// The gain over C/W from 0.03 to 30, for a picture.
 Status bench_gain_curve(Context& context);
 
-/// Memory, hand-over, several streams, several devices.
+/// Memory, hand-over, several devices.
 Status bench_streams(Context& context);
+/// Several streams on one device.
+Status bench_contention(Context& context);
 
 }  // namespace forebay::bench::engine

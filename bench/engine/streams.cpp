@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream costs beside the bytes it moves: memory, the time of a hand-over, several streams
-// on one device; and what a second device brings.
+// What a stream costs beside the bytes it moves: memory, the time of a hand-over; and what a second
+// device brings.
 #include <forebay/output_stream.hpp>
 #include <forebay/runtime.hpp>
 
@@ -117,62 +117,6 @@ Status bench_hand_over(Context& context) {
   return {};
 }
 
-/// Seconds for `streams` streams, each on a thread and a file of its own, to write `bytes` in all.
-Result<double> time_streams(Runtime& runtime,
-                            const std::vector<std::string>& paths,
-                            std::size_t streams,
-                            std::uint64_t bytes) {
-  std::vector<OneFile> open;
-  for (std::size_t i = 0; i < streams; ++i) {
-    auto one = open_stream(runtime, paths[i],
-                           {.access = Access::kDirect, .buffer_bytes = 8_MiB, .buffers = 2});
-    if (!one) return tl::unexpected<Error>(one.error());
-    open.push_back(std::move(*one));
-  }
-  const std::uint64_t each = bytes / streams;
-  std::vector<Status> done(streams);
-  const Stopwatch watch;
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < streams; ++i)
-      threads.emplace_back([&, i] { done[i] = write_over(open[i], each, 128_MiB); });
-  }
-  const double seconds = watch.seconds();
-  for (const Status& one : done) {
-    if (!one) return tl::unexpected<Error>(one.error());
-  }
-  return seconds;
-}
-
-Status bench_contention(Context& context) {
-  const std::string id = "engine.contention";
-  if (!context.wants(id)) return {};
-  constexpr std::size_t kStreams = 8;
-  const std::uint64_t bytes = context.choose<std::uint64_t>(1_GiB, 64_MiB);
-  std::vector<std::string> paths;
-  for (std::size_t i = 0; i < kStreams; ++i) {
-    // Files of one length: each its own folder, as a Place makes one of each length.
-    std::filesystem::create_directories(context.folder() / std::to_string(i));
-    const std::string path = (context.folder() / std::to_string(i) / "stream").string();
-    if (auto made = make_blocks(path, 128_MiB); !made) return made;
-    paths.push_back(path);
-  }
-  Runtime runtime;
-  const auto variant = [&](const std::string& name, std::size_t streams) {
-    return Variant{name, {}, [&, streams] { return time_streams(runtime, paths, streams, bytes); }};
-  };
-  const auto rounds =
-      context.run(id, context.choose(11U, 2U), {variant("8 streams", 8), variant("1 stream", 1)});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
-  context.add({id,
-               "1",
-               rounds->ratio("1 stream", "8 streams"),
-               Goal{0.95, Better::kHigher},
-               {{"8 streams", "s", rounds->summary("8 streams")},
-                {"1 stream", "s", rounds->summary("1 stream")}}});
-  return {};
-}
-
 Status bench_devices(Context& context) {
   const std::string busy_id = "engine.devices";
   const std::string idle_id = "engine.devices.idle";
@@ -225,8 +169,7 @@ Status bench_devices(Context& context) {
 }  // namespace
 
 Status bench_streams(Context& context) {
-  for (Status (*const part)(Context&) :
-       {bench_memory, bench_hand_over, bench_contention, bench_devices}) {
+  for (Status (*const part)(Context&) : {bench_memory, bench_hand_over, bench_devices}) {
     if (auto done = part(context); !done) return done;
   }
   return {};

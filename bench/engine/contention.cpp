@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several streams on one device beside one: the same bytes from as much memory to the same places
+// of the same files. With less memory for one of the two, or fewer files, the caches between the
+// program and the device would be compared, not the streams.
+#include <forebay/output_stream.hpp>
+#include <forebay/runtime.hpp>
+
+#include <filesystem>
+#include <span>
+#include <thread>
+
+#include "bench/engine/engine.hpp"
+#include "bench/engine/places.hpp"
+#include "bench/frame/clock.hpp"
+
+namespace forebay::bench::engine {
+
+namespace {
+
+constexpr std::uint64_t kBufferBytes = 8_MiB;
+constexpr std::size_t kFiles = 8;
+
+/// How the files are shared out.
+struct Crew {
+  std::size_t streams = 1;  ///< each with a thread and as many files as the others
+  std::uint32_t buffers = 2;
+};
+
+/// A stream with the files that it writes, open.
+struct Writer {
+  OutputStream stream;
+  std::vector<OutputFile> files;
+};
+
+Result<Writer> open_writer(Runtime& runtime,
+                           std::span<const std::string> paths,
+                           std::uint32_t buffers) {
+  auto stream = runtime.output_stream(
+      {.access = Access::kDirect, .buffer_bytes = kBufferBytes, .buffers = buffers});
+  if (!stream) return tl::unexpected<Error>(stream.error());
+  Writer writer{std::move(*stream), {}};
+  for (const std::string& path : paths) {
+    auto file = writer.stream.create(path, {.existing = Existing::kKeep});
+    if (!file) return tl::unexpected<Error>(file.error());
+    writer.files.push_back(std::move(*file));
+  }
+  return writer;
+}
+
+/// Writes whatever is in the buffers to all of each file, one after the other.
+Status write_files(Writer& writer, std::uint64_t bytes_each) {
+  for (OutputFile& file : writer.files) {
+    for (std::uint64_t at = 0; at < bytes_each; at += kBufferBytes) {
+      auto buffer = writer.stream.acquire();
+      if (!buffer) return tl::unexpected<Error>(buffer.error());
+      if (auto taken = writer.stream.submit(std::move(*buffer), file, at); !taken) return taken;
+    }
+  }
+  return writer.stream.drain();
+}
+
+/// Seconds until all is written; opening is not in it.
+Result<double> time_crew(Runtime& runtime,
+                         std::span<const std::string> paths,
+                         const Crew& crew,
+                         std::uint64_t bytes_each) {
+  const std::size_t files_each = paths.size() / crew.streams;
+  std::vector<Writer> writers;
+  for (std::size_t i = 0; i < crew.streams; ++i) {
+    auto writer = open_writer(runtime, paths.subspan(i * files_each, files_each), crew.buffers);
+    if (!writer) return tl::unexpected<Error>(writer.error());
+    writers.push_back(std::move(*writer));
+  }
+  std::vector<Status> done(crew.streams);
+  const Stopwatch watch;
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < crew.streams; ++i)
+      threads.emplace_back([&, i] { done[i] = write_files(writers[i], bytes_each); });
+  }
+  const double seconds = watch.seconds();
+  for (const Status& one : done) {
+    if (!one) return tl::unexpected<Error>(one.error());
+  }
+  return seconds;
+}
+
+Result<std::vector<std::string>> make_files(Context& context, std::uint64_t bytes_each) {
+  std::vector<std::string> paths;
+  for (std::size_t i = 0; i < kFiles; ++i) {
+    paths.push_back((context.folder() / ("stream-" + std::to_string(i))).string());
+    if (auto made = make_blocks(paths.back(), bytes_each); !made)
+      return tl::unexpected<Error>(made.error());
+  }
+  return paths;
+}
+
+}  // namespace
+
+Status bench_contention(Context& context) {
+  const std::string id = "engine.contention";
+  if (!context.wants(id)) return {};
+  const std::uint64_t bytes_each = context.choose<std::uint64_t>(128_MiB, 8_MiB);
+  const auto paths = make_files(context, bytes_each);
+  if (!paths) return tl::unexpected<Error>(paths.error());
+  Runtime runtime;
+  const auto variant = [&](const std::string& name, const Crew& crew) {
+    return Variant{name, {}, [&, crew] { return time_crew(runtime, *paths, crew, bytes_each); }};
+  };
+  const std::string eight = "8 streams";
+  const std::string one = "1 stream";
+  const std::string small = "1 stream, 16 MiB";
+  const auto rounds =
+      context.run(id, context.choose(11U, 2U),
+                  {variant(eight, {8, 2}), variant(one, {1, 16}), variant(small, {1, 2})});
+  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  context.add({id,
+               "1",
+               rounds->ratio(one, eight),
+               Goal{0.95, Better::kHigher},
+               {{eight, "s", rounds->summary(eight)},
+                {one, "s", rounds->summary(one)},
+                {small, "s", rounds->summary(small)}}});
+  return {};
+}
+
+}  // namespace forebay::bench::engine
