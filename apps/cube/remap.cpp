@@ -22,10 +22,11 @@ namespace forebay::cube {
 namespace {
 
 /// Rows are handed over in buffers of this size: large requests, and still little memory.
-constexpr std::uint64_t kBufferBytesMax = 8ULL << 20U;
+constexpr std::uint64_t kBufferBytesMax = 4ULL << 20U;
 constexpr std::uint64_t kBufferBytesMin = 64ULL << 10U;
-/// Buffers that are being written while each thread fills one.
-constexpr unsigned kBuffersUnderWay = 2;
+/// Buffers that are being written while each thread fills one: a row that is computed takes ten
+/// times as long as one that is copied, and with two of them there is always one that waits.
+constexpr unsigned kBuffersUnderWay = 8;
 
 template <class Value>
 tl::unexpected<Error> refuse(const Result<Value>& failed) {

@@ -59,6 +59,26 @@ RemapLayout plan_layout(std::span<const RemapMetric> metrics,
   return layout;
 }
 
+namespace {
+
+/// Merges two lists so that both come to their ends together.
+std::vector<RowChunk> spread_evenly(std::span<const RowChunk> some,
+                                    std::span<const RowChunk> more) {
+  std::vector<RowChunk> merged;
+  merged.reserve(some.size() + more.size());
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    const std::size_t due = (2 * i + 1) * some.size() / (2 * more.size());
+    for (; taken < due; ++taken)
+      merged.push_back(some[taken]);
+    merged.push_back(more[i]);
+  }
+  merged.insert(merged.end(), some.begin() + static_cast<std::ptrdiff_t>(taken), some.end());
+  return merged;
+}
+
+}  // namespace
+
 std::vector<RowChunk> plan_chunks(std::span<const RemapMetric> metrics,
                                   std::uint64_t location_count,
                                   std::uint64_t chunk_bytes) {
@@ -74,7 +94,11 @@ std::vector<RowChunk> plan_chunks(std::span<const RemapMetric> metrics,
   std::ranges::sort(chunks, {}, [&](const RowChunk& chunk) {
     return std::tuple(metrics[chunk.metric].index.rows[chunk.first], chunk.metric);
   });
-  return chunks;
+  const auto is_computed = [&](const RowChunk& chunk) {
+    return metrics[chunk.metric].origin == RowOrigin::kComputed;
+  };
+  const auto copied = std::ranges::stable_partition(chunks, is_computed);
+  return spread_evenly({chunks.begin(), copied.begin()}, copied);
 }
 
 }  // namespace forebay::cube

@@ -61,7 +61,8 @@ struct RowChunk {
 
 /// Cuts rows into chunks of at most `chunk_bytes`, or one row. In the order of their first row
 /// numbers, so that what is computed of the same call paths comes together: their input is in
-/// memory then.
+/// memory then. Chunks that are copied come evenly between those that are computed: they take
+/// storage longer than a processor, the others a processor longer, and together both are busy.
 std::vector<RowChunk> plan_chunks(std::span<const RemapMetric> metrics,
                                   std::uint64_t location_count,
                                   std::uint64_t chunk_bytes);

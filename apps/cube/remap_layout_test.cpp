@@ -90,5 +90,17 @@ TEST(RemapChunks, of_the_same_call_paths_come_together) {
     EXPECT_EQ(chunks[i], (RowChunk{i % 3, i < 3 ? 0U : 2U, 2}));
 }
 
+TEST(RemapChunks, that_are_copied_lie_evenly_between_those_that_are_computed) {
+  RemapMetric computed{.origin = RowOrigin::kComputed, .index = {}};
+  computed.index.rows = {0, 1, 2, 3};
+  RemapMetric copied{.origin = RowOrigin::kCopied, .index = {}};
+  copied.index.rows = {0, 1, 2, 3};
+  const std::vector metrics{copied, computed, copied};
+  std::vector<std::size_t> origins;
+  for (const RowChunk& chunk : plan_chunks(metrics, 1, 8))
+    origins.push_back(chunk.metric);
+  EXPECT_EQ(origins, (std::vector<std::size_t>{0, 2, 1, 0, 2, 1, 0, 2, 1, 0, 2, 1}));
+}
+
 }  // namespace
 }  // namespace forebay::cube

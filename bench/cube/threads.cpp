@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A remap that computes much more than it writes: what a second thread is worth.
+// A remap that computes much more than it writes: what a second thread is worth. As many rows as
+// the deck's inputs have, so that opening and publishing, which one thread does, do not count.
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -23,10 +24,11 @@ Result<Task> make_task(Context& context) {
             .specification = (context.folder() / "computing.spec").string(),
             .output = (context.folder() / "computed.cubex").string()};
   std::ofstream(task.specification) << computing_specification();
-  forebay::cube::GenerateOptions options{
-      .path = task.input,
-      .shape = {.locations = context.choose(65535U, 1023U), .metrics = 1},
-      .workers = std::thread::hardware_concurrency()};
+  forebay::cube::GenerateOptions options{.path = task.input,
+                                         .shape = {.locations = context.choose(65535U, 1023U),
+                                                   .metrics = 1,
+                                                   .call_paths = context.choose(614U, 56U)},
+                                         .workers = std::thread::hardware_concurrency()};
   options.rows = forebay::cube::usual_rows(options.shape);
   if (auto made = forebay::cube::generate(options); !made)
     return tl::unexpected<Error>(made.error());

@@ -117,6 +117,34 @@ Status bench_hand_over(Context& context) {
   return {};
 }
 
+constexpr double kRateEach = 200e6;  // bytes a second
+constexpr std::uint64_t kDeviceBuffer = 8_MiB;
+constexpr std::uint64_t kDeviceBuffers = 16;
+
+/// One device and two, both of a fixed rate, with so much computing for each second of writing.
+Status add_devices_row(Context& context,
+                       const std::vector<std::string>& paths,
+                       double ratio,
+                       ResultRow row) {
+  const double write_s = static_cast<double>(kDeviceBuffer) / kRateEach;
+  const Computation computation = Computation::lasting(ratio * write_s);
+  Runtime runtime;
+  const auto variant = [&](const std::string& name, const std::vector<std::string>& used) {
+    const Loop loop{used, Access::kDirect, kDeviceBuffer, kDeviceBuffers, computation};
+    return Variant{name, {}, [&runtime, loop] {
+                     return run_with_forebay(runtime, loop, 4).map(&LoopTimes::total_s);
+                   }};
+  };
+  const auto rounds = context.run(
+      row.id, 5, {variant("one device", {paths.front()}), variant("two devices", paths)});
+  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  row.measured = rounds->ratio("one device", "two devices");
+  row.peers = {{"one device", "s", rounds->summary("one device")},
+               {"two devices", "s", rounds->summary("two devices")}};
+  context.add(std::move(row));
+  return {};
+}
+
 Status bench_devices(Context& context) {
   const std::string busy_id = "engine.devices";
   const std::string idle_id = "engine.devices.idle";
@@ -128,42 +156,22 @@ Status bench_devices(Context& context) {
     if (wants_idle) context.leave_out(idle_id, why);
     return {};
   }
-  constexpr double kRateEach = 200e6;
-  constexpr std::uint64_t kBuffer = 8_MiB;
-  constexpr std::uint64_t kCount = 16;
-  Runtime runtime;
   const auto place = Place::of_fixed_rate(context, 2, kRateEach);
   if (!place) return tl::unexpected<Error>(place.error());
-  const auto paths = (*place)->files(kCount * kBuffer);
+  const auto paths = (*place)->files(kDeviceBuffers * kDeviceBuffer);
   if (!paths) return tl::unexpected<Error>(paths.error());
   const auto here = OnCore::take(usable_cores().front());
   if (!here) return tl::unexpected<Error>(here.error());
-  const double write_s = static_cast<double>(kBuffer) / kRateEach;
-  const auto row = [&](const std::string& id, double ratio, Goal goal) -> Status {
-    const Computation computation = Computation::lasting(ratio * write_s);
-    const auto variant = [&](const std::string& name, std::vector<std::string> used) {
-      return Variant{name, {}, [&, used = std::move(used)]() -> Result<double> {
-                       const auto times = run_with_forebay(
-                           runtime, {used, Access::kDirect, kBuffer, kCount, computation}, 4);
-                       if (!times) return tl::unexpected<Error>(times.error());
-                       return times->total_s;
-                     }};
-    };
-    const auto rounds = context.run(
-        id, 5, {variant("one device", {paths->front()}), variant("two devices", *paths)});
-    if (!rounds) return tl::unexpected<Error>(rounds.error());
-    context.add({id,
-                 "1",
-                 rounds->ratio("one device", "two devices"),
-                 goal,
-                 {{"one device", "s", rounds->summary("one device")},
-                  {"two devices", "s", rounds->summary("two devices")}}});
-    return {};
-  };
+  Status done;
   if (wants_busy) {
-    if (auto done = row(busy_id, 0.05, {1.9, Better::kHigher}); !done) return done;
+    done = add_devices_row(
+        context, *paths, 0.05,
+        {.id = busy_id, .unit = "1", .measured = {}, .goal = Goal{1.9, Better::kHigher}});
   }
-  return wants_idle ? row(idle_id, 4, {0.97, Better::kHigher}) : Status();
+  if (!done || !wants_idle) return done;
+  return add_devices_row(
+      context, *paths, 4,
+      {.id = idle_id, .unit = "1", .measured = {}, .goal = Goal{0.97, Better::kHigher}});
 }
 
 }  // namespace
