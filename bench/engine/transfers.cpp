@@ -50,7 +50,7 @@ class Run {
     std::vector<storage::Operation> batch;
     for (std::size_t i = 0; i < buffers.size() && issued_ < requests(); ++i)
       batch.push_back(operation(buffers[i].bytes(), i));
-    engine_.submit(batch);
+    engine_.enqueue(batch);
     std::array<storage::Completion, 64> completions;
     while (engine_.in_flight() > 0) {
       batch.clear();
@@ -60,7 +60,7 @@ class Run {
         if (!bytes) failure_ = tl::unexpected<Error>(bytes.error());
         if (issued_ < requests() && failure_) batch.push_back(operation(buffers[tag].bytes(), tag));
       }
-      engine_.submit(batch);
+      engine_.enqueue(batch);
     }
     return failure_;
   }

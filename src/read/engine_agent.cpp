@@ -217,7 +217,7 @@ std::uint32_t EngineAgent::free_flight() {
 }
 
 void EngineAgent::submit(storage::Engine& engine) {
-  const std::size_t taken = engine.submit(batch_);
+  const std::size_t taken = engine.enqueue(batch_);  // the agent waits next
   FOREBAY_ASSERT(taken == batch_.size());
   batch_.clear();
 }

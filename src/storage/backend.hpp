@@ -73,6 +73,10 @@ class Backend {
   /// completes with its error. May block where the file system does.
   virtual std::size_t submit(std::span<const Operation> operations) = 0;
 
+  /// As submit(), but they need not start before the next wait(), which then takes no system call of
+  /// its own for them. For an issuer that waits right after this.
+  virtual std::size_t enqueue(std::span<const Operation> operations) { return submit(operations); }
+
   /// Blocks, in one place, until a completion is there, wake() was called, the watched descriptor
   /// is readable, or the deadline has passed. Returns how many completions it stored in
   /// `completions`: all that are there, if they fit; 0 if woken, late or called by the descriptor.

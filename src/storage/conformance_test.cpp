@@ -107,6 +107,25 @@ TEST_P(Conformance, no_more_than_the_capacity_is_taken) {
   EXPECT_EQ(count, kQueueDepth);
 }
 
+TEST_P(Conformance, what_is_enqueued_starts_with_the_next_wait) {
+  constexpr std::size_t kUnits = 200;
+  const auto file = make_file(kUnits * unit());
+  const AlignedMemory memory(kUnits * unit());
+  const auto reads = reads_of_units(*file, memory.bytes());
+  std::span<const Operation> left = reads;
+  std::size_t done = 0;
+  const TimePoint deadline = SteadyClock::shared().now() + kPatience;
+  while (done < kUnits && SteadyClock::shared().now() < deadline) {
+    // Three for one that is waited for: some waits find completions that came with another.
+    left = left.subspan(engine().enqueue(left.first(std::min<std::size_t>(3, left.size()))));
+    Completion one;
+    done += engine().wait({&one, 1}, deadline);
+  }
+  EXPECT_EQ(done, kUnits);
+  EXPECT_EQ(engine().in_flight(), 0U);
+  EXPECT_EQ(matching_pattern(memory.bytes(), 0), kUnits * unit());
+}
+
 TEST_P(Conformance, two_files_are_not_mixed_up) {
   const auto first = make_file(10 * unit());
   const auto second = make_file(3 * unit());

@@ -45,6 +45,19 @@ Engine::Engine(std::unique_ptr<Backend> backend, EngineOptions options)
 Engine::~Engine() = default;  // the backend's destructor waits for what is under way
 
 std::size_t Engine::submit(std::span<const Operation> operations) {
+  const std::size_t taken = take(operations);
+  start_attempts(Start::kNow);
+  return taken;
+}
+
+std::size_t Engine::enqueue(std::span<const Operation> operations) {
+  const std::size_t taken = take(operations);
+  start_attempts(Start::kWithWait);
+  return taken;
+}
+
+/// Makes slots of the first operations, as many as there is room for.
+std::size_t Engine::take(std::span<const Operation> operations) {
   const std::size_t taken = std::min(operations.size(), free_.size());
   for (const Operation& operation : operations.first(taken)) {
     FOREBAY_ASSERT(backend_->accepts(*operation.file));
@@ -56,7 +69,6 @@ std::size_t Engine::submit(std::span<const Operation> operations) {
     slot.backoff_us = {};
     ready_.push_back(index);
   }
-  start_attempts();
   return taken;
 }
 
@@ -66,13 +78,13 @@ std::size_t Engine::wait(std::span<Completion> completions, Deadline deadline) {
   for (;;) {
     requeue_due_retries();
     if (const std::size_t failed = fail_retries(completions); failed > 0) return failed;
-    start_attempts();
+    start_attempts(Start::kWithWait);
     const std::span<RawCompletion> raw(raw_.data(), raw_count);
     const std::size_t arrived = backend_->wait(raw, until_next_retry(deadline));
     const bool is_called = backend_->take_watched();
     watched_fired_ = watched_fired_ || is_called;
     if (const std::size_t count = settle_all(raw.first(arrived), completions); count > 0) {
-      start_attempts();
+      start_attempts(Start::kNow);
       return count;
     }
     if (is_called) return 0;
@@ -104,12 +116,13 @@ Operation Engine::next_attempt(std::uint32_t index) const noexcept {
 
 /// Hands everything in ready_ to the backend, in one call. What it does not take stays for the next
 /// time.
-void Engine::start_attempts() {
+void Engine::start_attempts(Start start) {
   if (ready_.empty()) return;
   batch_.clear();
   for (const std::uint32_t index : ready_)
     batch_.push_back(next_attempt(index));
-  const std::size_t taken = backend_->submit(batch_);
+  const std::size_t taken =
+      start == Start::kNow ? backend_->submit(batch_) : backend_->enqueue(batch_);
   ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(taken));
 }
 

@@ -57,6 +57,10 @@ class Engine {
   /// transfers must be aligned. Does not wait for storage, but the file system may block.
   std::size_t submit(std::span<const Operation> operations);
 
+  /// As submit(), but they may start as late as with the next wait(): one system call in place of
+  /// two for an issuer that waits right after this.
+  std::size_t enqueue(std::span<const Operation> operations);
+
   /// Blocks until something is complete, wake() was called, the watched descriptor is readable or
   /// the deadline has passed. Returns how many completions were stored: all that are there, if they
   /// fit; 0 if woken, late or called by the descriptor. With nothing in flight it waits all the
@@ -100,8 +104,12 @@ class Engine {
     TimePoint retry_at;
   };
 
+  /// When attempts are to reach storage.
+  enum class Start : std::uint8_t { kNow, kWithWait };
+
+  std::size_t take(std::span<const Operation> operations);
   Operation next_attempt(std::uint32_t index) const noexcept;
-  void start_attempts();
+  void start_attempts(Start start);
   void requeue_due_retries();
   std::size_t fail_retries(std::span<Completion> completions);
   std::size_t settle_all(std::span<const RawCompletion> raw, std::span<Completion> completions);

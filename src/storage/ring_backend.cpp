@@ -130,6 +130,7 @@ class RingBackend final : public Backend {
   std::size_t capacity() const noexcept override { return queue_depth_; }
   bool accepts(const File& file) const noexcept override { return file.descriptor() >= 0; }
   std::size_t submit(std::span<const Operation> operations) override;
+  std::size_t enqueue(std::span<const Operation> operations) override;
   std::size_t wait(std::span<RawCompletion> completions, Deadline deadline) override;
   void wake() noexcept override;
   Status watch(int descriptor) override;
@@ -164,6 +165,7 @@ class RingBackend final : public Backend {
   bool watch_fired_ = false;  ///< seen readable, not told yet
   bool closing_ = false;      ///< the wake-up read is not to be armed again
   std::size_t in_flight_ = 0;
+  bool enqueued_ = false;  ///< operations may be prepared that the kernel was not told of
   std::vector<std::span<std::byte>> registered_;  ///< by index in the kernel's table; may be empty
   bool refusal_is_logged_ = false;
 };
@@ -211,8 +213,8 @@ void RingBackend::cancel_everything() {
   }
 }
 
-/// A free entry of the submission queue. There always is one: all are handed over at the end of
-/// each call, and no more than queue_depth_ and our own are in flight.
+/// A free entry of the submission queue. There always is one: no more than queue_depth_ and our own
+/// are in flight or wait here to be handed over.
 io_uring_sqe& RingBackend::next_entry() {
   io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_.get());
   FOREBAY_ASSERT(entry != nullptr);
@@ -244,11 +246,17 @@ Status RingBackend::watch(int descriptor) {
 }
 
 std::size_t RingBackend::submit(std::span<const Operation> operations) {
+  const std::size_t taken = enqueue(operations);
+  flush();
+  return taken;
+}
+
+std::size_t RingBackend::enqueue(std::span<const Operation> operations) {
   const std::size_t taken = std::min(operations.size(), queue_depth_ - in_flight_);
   for (const Operation& operation : operations.first(taken))
     prepare(operation);
   in_flight_ += taken;
-  flush();
+  enqueued_ = true;
   return taken;
 }
 
@@ -307,6 +315,7 @@ int RingBackend::registered_index(std::span<const std::byte> memory) const noexc
 /// Hands prepared entries to the kernel. What it cannot take now (no memory) goes with the next
 /// enter().
 void RingBackend::flush() {
+  enqueued_ = false;
   while (::io_uring_sq_ready(&ring_.get()) > 0) {
     const int result = ::io_uring_submit(&ring_.get());
     FOREBAY_ASSERT(result != -EEXIST);  // a thread that is not the issuer
@@ -322,6 +331,7 @@ std::size_t RingBackend::wait(std::span<RawCompletion> completions, Deadline dea
     const std::size_t count = collect(completions);
     if (count > 0 || woken_ || watch_fired_ || last_look) {
       woken_ = false;
+      if (enqueued_) flush();
       return count;
     }
     last_look = deadline && SteadyClock::shared().now() >= *deadline;
@@ -366,6 +376,7 @@ void RingBackend::take_own(const io_uring_cqe& entry) {
 /// completion in the queue, at the deadline, or for no reason. A deadline in the past only lets
 /// finished operations complete.
 void RingBackend::enter(Deadline deadline) {
+  enqueued_ = false;
   io_uring* const ring = &ring_.get();
   int result = 0;
   if (!deadline) {

@@ -31,7 +31,7 @@ std::size_t DeviceQueue::room() const noexcept {
 void DeviceQueue::issue() {
   issue_errands();
   issue_data();
-  const std::size_t taken = engine_->submit(batch_);
+  const std::size_t taken = engine_->enqueue(batch_);  // the queue waits next
   FOREBAY_ASSERT(taken == batch_.size());
   batch_.clear();
 }
