@@ -47,11 +47,12 @@ double thread_cpu_seconds() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 std::vector<ThreadTime> thread_times() {
   std::vector<ThreadTime> threads;
-  std::error_code gone;  // a thread may end while we look
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", gone)) {
-    const int id = std::atoi(entry.path().filename().c_str());
+  std::error_code gone;  // a thread may end while we look, also between two steps
+  std::filesystem::directory_iterator entry("/proc/self/task", gone);
+  for (; entry != std::filesystem::directory_iterator(); entry.increment(gone)) {
+    const int id = std::atoi(entry->path().filename().c_str());
     const std::optional<double> seconds = cpu_seconds_of(id);
-    if (seconds) threads.push_back({id, probe::read_text(entry.path() / "comm"), *seconds});
+    if (seconds) threads.push_back({id, probe::read_text(entry->path() / "comm"), *seconds});
   }
   std::sort(threads.begin(), threads.end(),
             [](const ThreadTime& a, const ThreadTime& b) { return a.id < b.id; });

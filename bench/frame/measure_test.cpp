@@ -80,6 +80,21 @@ TEST(ThreadTimes, name_the_thread_that_worked) {
   EXPECT_GE(process_cpu_seconds(), 0.05);
 }
 
+TEST(ThreadTimes, are_told_while_threads_come_and_go) {
+  constexpr int kLooks = 2000;
+  std::atomic<bool> may_end{false};
+  std::jthread maker([&] {
+    while (!may_end)
+      std::thread([] {}).join();
+  });
+  for (int look = 0; look < kLooks; ++look) {
+    const auto threads = thread_times();
+    EXPECT_TRUE(std::any_of(threads.begin(), threads.end(),
+                            [](const ThreadTime& one) { return one.id == gettid(); }));
+  }
+  may_end = true;
+}
+
 class WordFile : public testing::Test {
  protected:
   Result<WorkFolder> folder_ = WorkFolder::make(".");

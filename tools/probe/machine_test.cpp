@@ -37,6 +37,12 @@ TEST(TextFile, absent_file_is_empty_and_has_no_number) {
   EXPECT_FALSE(read_number("/no/such/file"));
 }
 
+// A folder stands for the files of a thread in /proc that ends between open and read.
+TEST(TextFile, what_can_be_opened_and_not_read_is_empty_too) {
+  EXPECT_EQ(read_text("."), "");
+  EXPECT_FALSE(read_number("."));
+}
+
 TEST(Machine, has_cores_memory_and_a_kernel) {
   const Machine machine = describe_machine();
   EXPECT_GE(machine.cores_online, 1U);

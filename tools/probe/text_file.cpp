@@ -4,13 +4,17 @@
 
 #include <charconv>
 #include <fstream>
-#include <iterator>
+#include <sstream>
+#include <utility>
 
 namespace forebay::probe {
 
 std::string read_text(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  // Not by iterators: they pass on the exception by which the library tells of a failed read, and
+  // files of a thread in /proc can be opened and fail to be read once it has ended.
+  std::ostringstream whole;
+  whole << std::ifstream(path).rdbuf();
+  std::string text = std::move(whole).str();
   const auto last = text.find_last_not_of(" \t\n");
   text.erase(last == std::string::npos ? 0 : last + 1);
   return text;
