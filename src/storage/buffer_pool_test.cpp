@@ -16,8 +16,14 @@
 namespace forebay::storage {
 namespace {
 
-TEST(IndexStack, gives_each_index_once) {
-  IndexStack stack(5);
+/// The one that pools use, and the one without space around what threads write.
+template <class Stack>
+class IndexStackTest : public testing::Test {};
+using Stacks = testing::Types<IndexStack, SpacedIndexStack<alignof(std::uint64_t)>>;
+TYPED_TEST_SUITE(IndexStackTest, Stacks, );
+
+TYPED_TEST(IndexStackTest, gives_each_index_once) {
+  TypeParam stack(5);
   std::set<std::uint32_t> seen;
   while (const auto index = stack.pop())
     seen.insert(*index);
@@ -27,16 +33,33 @@ TEST(IndexStack, gives_each_index_once) {
   EXPECT_EQ(stack.pop(), 3U);
 }
 
-TEST(IndexStack, may_be_empty_for_ever) {
-  IndexStack stack(0);
+TYPED_TEST(IndexStackTest, may_be_empty_for_ever) {
+  TypeParam stack(0);
   EXPECT_FALSE(stack.pop());
+}
+
+TYPED_TEST(IndexStackTest, has_links_for_every_index) {
+  constexpr std::uint32_t kIndices = 1000;
+  TypeParam stack(kIndices);
+  std::set<std::uint32_t> seen;
+  while (const auto index = stack.pop())
+    seen.insert(*index);
+  EXPECT_EQ(seen.size(), kIndices);
+  EXPECT_EQ(*seen.rbegin(), kIndices - 1);
+}
+
+TEST(IndexStack, has_lines_of_its_own) {
+  EXPECT_EQ(alignof(IndexStack), kHotAtomicBytes);
+  EXPECT_EQ(sizeof(IndexStack) % kHotAtomicBytes, 0U);
+  EXPECT_LT(2 * sizeof(SpacedIndexStack<alignof(std::uint64_t)>), 64U);
 }
 
 /// Takes indices out of a stack and puts them back, and counts when one has two owners: each index
 /// has a mark that only its owner sets and clears.
+template <class Stack>
 class OwnershipCheck {
  public:
-  explicit OwnershipCheck(IndexStack& stack) : stack_(stack), owned_(stack.capacity()) {}
+  explicit OwnershipCheck(Stack& stack) : stack_(stack), owned_(stack.capacity()) {}
 
   std::optional<std::uint32_t> take() {
     const auto index = stack_.pop();
@@ -59,7 +82,7 @@ class OwnershipCheck {
   int violations() const { return violations_.load(); }
 
  private:
-  IndexStack& stack_;
+  Stack& stack_;
   std::vector<std::atomic<int>> owned_;
   std::atomic<int> violations_{0};
 };
@@ -77,9 +100,9 @@ void run_on_threads(int rounds, Work work) {
   }
 }
 
-TEST(IndexStack, no_index_has_two_owners_under_contention) {
+TYPED_TEST(IndexStackTest, no_index_has_two_owners_under_contention) {
   constexpr std::uint32_t kIndices = 4;
-  IndexStack stack(kIndices);
+  TypeParam stack(kIndices);
   OwnershipCheck check(stack);
   run_on_threads(20'000, [&](int /*thread*/) { check.take_two_give_two(); });
   EXPECT_EQ(check.violations(), 0);
