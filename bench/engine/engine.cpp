@@ -8,7 +8,8 @@ namespace forebay::bench {
 FOREBAY_BENCHMARK(engine, "the storage engine beside fio, and write-behind beside its model") {
   for (Status (*const part)(Context&) :
        {engine::bench_over_fio, engine::bench_gain_fixed, engine::bench_gain_buffered,
-        engine::bench_gain_curve, engine::bench_streams, engine::bench_contention}) {
+        engine::bench_gain_curve, engine::bench_streams, engine::bench_contention,
+        engine::bench_effects_of_streams, engine::bench_effects_of_memory}) {
     if (auto done = part(context); !done) return done;
   }
   return {};

@@ -21,4 +21,9 @@ Status bench_streams(Context& context);
 /// Several streams on one device.
 Status bench_contention(Context& context);
 
+/// What placement, the pool and writing each byte once are worth; what spacing of atomics, huge
+/// pages and registered buffers are.
+Status bench_effects_of_streams(Context& context);
+Status bench_effects_of_memory(Context& context);
+
 }  // namespace forebay::bench::engine

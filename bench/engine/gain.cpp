@@ -117,9 +117,8 @@ Result<GainRounds> run_gain(
                      return times->total_s;
                    }};
   };
-  std::vector<Variant> variants{
-      variant(kSynchronous, [&] { return run_synchronously(loop); }),
-      variant(kForebay, [&] { return run_with_forebay(runtime, loop, 2); })};
+  std::vector<Variant> variants{variant(kSynchronous, [&] { return run_synchronously(loop); }),
+                                variant(kForebay, [&] { return run_with_forebay(runtime, loop); })};
   if (options.ways == Ways::kAll) {
     variants.push_back(variant(kAio, [&] { return run_with_aio(loop); }));
     variants.push_back(variant(kThread, [&] { return run_with_thread(loop); }));

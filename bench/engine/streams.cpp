@@ -131,9 +131,10 @@ Status add_devices_row(Context& context,
   Runtime runtime;
   const auto variant = [&](const std::string& name, const std::vector<std::string>& used) {
     const Loop loop{used, Access::kDirect, kDeviceBuffer, kDeviceBuffers, computation};
-    return Variant{name, {}, [&runtime, loop] {
-                     return run_with_forebay(runtime, loop, 4).map(&LoopTimes::total_s);
-                   }};
+    return Variant{
+        name, {}, [&runtime, loop] {
+          return run_with_forebay(runtime, loop, {.buffers = 4}).map(&LoopTimes::total_s);
+        }};
   };
   const auto rounds = context.run(
       row.id, 5, {variant("one device", {paths.front()}), variant("two devices", paths)});

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/engine/pages.hpp"
 #include "bench/frame/clock.hpp"
 #include "storage/ring_backend.hpp"
 
@@ -91,20 +92,27 @@ class Run {
 }  // namespace
 
 Result<std::unique_ptr<Transfers>> Transfers::make(std::uint64_t request_bytes,
-                                                   std::uint32_t depth) {
+                                                   std::uint32_t depth,
+                                                   TransferMemory memory) {
   auto pool = storage::BufferPool::create({.buffer_bytes = request_bytes, .count = depth});
   if (!pool) return tl::unexpected<Error>(pool.error());
+  if (memory.pages == TransferMemory::Pages::kSmall) {
+    if (auto split = split_huge_pages((*pool)->arena()); !split)
+      return tl::unexpected<Error>(split.error());
+  }
   auto backend = storage::make_ring_backend(depth, silent_log());
   if (!backend) return tl::unexpected<Error>(backend.error());
-  return std::unique_ptr<Transfers>(new Transfers(std::move(*pool), std::move(*backend)));
+  std::unique_ptr<Transfers> transfers(new Transfers(std::move(*pool), std::move(*backend)));
+  // Where the memlock limit forbids it, transfers go on without, as in an application.
+  if (memory.registration == TransferMemory::Registration::kWhereAllowed)
+    transfers->is_registered_ =
+        transfers->engine_.add_buffers(transfers->pool_->arena()).has_value();
+  return transfers;
 }
 
 Transfers::Transfers(std::unique_ptr<storage::BufferPool> pool,
                      std::unique_ptr<storage::Backend> backend)
-    : pool_(std::move(pool)), engine_(std::move(backend), {.queue_depth = pool_->count()}) {
-  // Where the memlock limit forbids it, transfers go on without, as in an application.
-  static_cast<void>(engine_.add_buffers(pool_->arena()));
-}
+    : pool_(std::move(pool)), engine_(std::move(backend), {.queue_depth = pool_->count()}) {}
 
 Result<Taken> Transfers::run(const Load& load, const std::string& path) {
   const auto intent =

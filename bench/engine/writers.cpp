@@ -21,7 +21,9 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "base/assert.hpp"
 #include "base/descriptor.hpp"
+#include "bench/engine/pages.hpp"
 #include "bench/frame/clock.hpp"
 
 namespace forebay::bench::engine {
@@ -297,10 +299,14 @@ namespace {
 Status write_behind(const Loop& loop,
                     OutputStream& out,
                     const std::vector<OutputFile>& files,
+                    BufferMemory memory,
                     Computing& computing) {
   for (std::uint64_t i = 0; i < loop.count; ++i) {
     auto buffer = out.acquire();
     if (!buffer) return tl::unexpected<Error>(buffer.error());
+    if (memory == BufferMemory::kFresh) {
+      if (auto renewed = renew_pages(buffer->bytes()); !renewed) return renewed;
+    }
     computing.fill(buffer->bytes());
     auto taken = out.submit(std::move(*buffer), files[i % files.size()], offset_of(loop, i));
     if (!taken) return taken;
@@ -310,10 +316,12 @@ Status write_behind(const Loop& loop,
 
 }  // namespace
 
-Result<LoopTimes> run_with_forebay(Runtime& runtime, const Loop& loop, std::uint32_t buffers) {
+Result<LoopTimes> run_with_forebay(Runtime& runtime, const Loop& loop, StreamWay way) {
+  // Pages that a device's queue has registered would be written in place of the new ones.
+  FOREBAY_ASSERT(way.memory == BufferMemory::kKept || loop.access == Access::kBuffered);
   auto out = runtime.output_stream({.access = loop.access,
                                     .buffer_bytes = loop.buffer_bytes,
-                                    .buffers = buffers,
+                                    .buffers = way.buffers,
                                     .preallocation = Preallocation::kNone});
   if (!out) return tl::unexpected<Error>(out.error());
   std::vector<OutputFile> files;
@@ -323,7 +331,7 @@ Result<LoopTimes> run_with_forebay(Runtime& runtime, const Loop& loop, std::uint
     files.push_back(std::move(*file));
   }
   Computing computing(loop);
-  if (auto done = write_behind(loop, *out, files, computing); !done)
+  if (auto done = write_behind(loop, *out, files, way.memory, computing); !done)
     return tl::unexpected<Error>(done.error());
   return computing.times();
 }

@@ -41,7 +41,19 @@ Result<LoopTimes> run_with_aio(const Loop& loop);
 /// programmer writes in an afternoon.
 Result<LoopTimes> run_with_thread(const Loop& loop);
 
-/// A stream of `buffers` buffers.
-Result<LoopTimes> run_with_forebay(Runtime& runtime, const Loop& loop, std::uint32_t buffers);
+/// What buffers lie in, each time that they are filled.
+enum class BufferMemory : std::uint8_t {
+  kKept,   ///< what the stream took when it was made
+  kFresh,  ///< pages that the system gives then, as for memory from malloc; buffered access only
+};
+
+/// How the loop has its stream.
+struct StreamWay {
+  std::uint32_t buffers = 2;
+  BufferMemory memory = BufferMemory::kKept;
+};
+
+/// A stream.
+Result<LoopTimes> run_with_forebay(Runtime& runtime, const Loop& loop, StreamWay way = {});
 
 }  // namespace forebay::bench::engine

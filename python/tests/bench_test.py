@@ -440,3 +440,21 @@ def test_the_real_program_refuses_an_unknown_benchmark(forebay, real_native):
     ran = forebay("bench", "nonsense")
     assert ran.code == 2
     assert ran.err.splitlines()[-1] == "error: no benchmark named nonsense"
+
+
+def test_the_real_program_shows_what_each_effect_is_worth(forebay, real_native, tmp_path):
+    real_native("forebay-bench")
+    names = ("pinning", "allocator", "one_pass", "false_sharing", "huge_pages", "registered")
+    ids = [f"engine.effect.{name}" for name in names]
+    words = ("--quick", "--only", ",".join(ids), "--dir", tmp_path, "--json", "-")
+    ran = forebay("bench", "engine", *words)
+    assert ran.code == 0, ran.err
+    document = ran.json
+    rows = {one["id"]: one for one in document["results"]}
+    assert sorted([*rows, *document["left_out"]]) == sorted(ids)
+    assert "engine.effect.allocator" in rows or document["machine"]["cores_usable"] < 2
+    for row in rows.values():
+        assert row["value"] > 0 and row["goal"] is None
+        assert "as it is" in row["peers"]
+        assert len(row["peers"]) >= 2
+    assert not list(tmp_path.iterdir()), "files of the run are left"

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/engine/pages.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <sys/mman.h>
+
+namespace forebay::bench::engine {
+
+namespace {
+
+Status advise(std::span<std::byte> memory, int advice) {
+  if (::madvise(memory.data(), memory.size(), advice) == 0) return {};
+  return tl::unexpected<Error>(system_error({.operation = "give memory back"}, errno));
+}
+
+}  // namespace
+
+Status renew_pages(std::span<std::byte> memory) {
+  // Refused by kernels that have no huge pages to begin with.
+  ::madvise(memory.data(), memory.size(), MADV_NOHUGEPAGE);
+  return advise(memory, MADV_DONTNEED);
+}
+
+Status split_huge_pages(std::span<std::byte> memory) {
+  if (auto renewed = renew_pages(memory); !renewed) return renewed;
+  std::ranges::fill(memory, std::byte{0});
+  return {};
+}
+
+}  // namespace forebay::bench::engine
