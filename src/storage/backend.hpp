@@ -73,8 +73,8 @@ class Backend {
   /// completes with its error. May block where the file system does.
   virtual std::size_t submit(std::span<const Operation> operations) = 0;
 
-  /// As submit(), but they need not start before the next wait(), which then takes no system call of
-  /// its own for them. For an issuer that waits right after this.
+  /// As submit(), but they need not start before the next wait(), which then takes no system call
+  /// of its own for them. For an issuer that waits right after this.
   virtual std::size_t enqueue(std::span<const Operation> operations) { return submit(operations); }
 
   /// Blocks, in one place, until a completion is there, wake() was called, the watched descriptor

@@ -65,7 +65,8 @@ class Engine {
   /// the deadline has passed. Returns how many completions were stored: all that are there, if they
   /// fit; 0 if woken, late or called by the descriptor. With nothing in flight it waits all the
   /// same (for wake() and the descriptor). kDoNotBlock collects what is there. `completions` is not
-  /// empty; an issuer of small requests keeps storage busier with room for few of them than for all.
+  /// empty; an issuer of small requests keeps storage busier with room for few of them than for
+  /// all.
   std::size_t wait(std::span<Completion> completions, Deadline deadline);
 
   /// Makes one wait(), the current or the next one, return. Any thread; never blocks.
