@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program forebay-cube-mpi: `remap` by the ranks of an MPI job, which write one file together.
 // Words, document and exit codes are those of forebay-cube; rank 0 prints.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <mpi.h>
@@ -17,7 +19,7 @@ namespace forebay::cube {
 namespace {
 
 /// All ranks of MPI_COMM_WORLD.
-class MpiTeam final : public RemapTeam {
+class MpiTeam final : public Team {
  public:
   MpiTeam() {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
@@ -35,15 +37,29 @@ class MpiTeam final : public RemapTeam {
         shared(first == rank_ ? std::optional(mine.error()) : std::nullopt, first));
   }
 
+  /// Rank by rank: the numbers of all together may be more than one call of MPI can count.
+  Result<std::vector<std::uint64_t>> gather(Result<std::vector<std::uint64_t>> mine) override {
+    const Status agreed = agree(mine ? Status() : tl::unexpected<Error>(mine.error()));
+    if (!agreed) return tl::unexpected<Error>(agreed.error());
+    std::vector<std::uint64_t> all;
+    for (int root = 0; root < size_; ++root) {
+      std::vector<std::uint64_t> of_one;
+      if (root == rank_) of_one = std::move(*mine);
+      share(of_one, MPI_UINT64_T, root);
+      all.insert(all.end(), of_one.begin(), of_one.end());
+    }
+    return all;
+  }
+
  private:
   /// The error that `root` has.
   static Error shared(const std::optional<Error>& mine, int root) {
     std::string text = mine ? mine->cause() : std::string();
     std::string path = mine ? mine->path() : std::string();
     std::string operation = mine ? mine->operation() : std::string();
-    share(text, root);
-    share(path, root);
-    share(operation, root);
+    share(text, MPI_CHAR, root);
+    share(path, MPI_CHAR, root);
+    share(operation, MPI_CHAR, root);
     std::array<std::uint64_t, 4> numbers{};
     if (mine) {
       numbers = {static_cast<std::uint64_t>(mine->kind()),
@@ -61,13 +77,20 @@ class MpiTeam final : public RemapTeam {
     return Error(std::move(details));
   }
 
-  static void share(std::string& text, int root) {
-    std::uint64_t size_bytes = text.size();
-    MPI_Bcast(&size_bytes, 1, MPI_UINT64_T, root, MPI_COMM_WORLD);
-    text.resize(size_bytes);
-    MPI_Bcast(text.data(), static_cast<int>(size_bytes), MPI_CHAR, root, MPI_COMM_WORLD);
+  /// What `root` has becomes everyone's, however much it is.
+  template <class Items>
+  static void share(Items& items, MPI_Datatype type, int root) {
+    std::uint64_t count = items.size();
+    MPI_Bcast(&count, 1, MPI_UINT64_T, root, MPI_COMM_WORLD);
+    items.resize(count);
+    for (std::uint64_t done = 0; done < count; done += kItemsAtOnce) {
+      const auto now = static_cast<int>(std::min(kItemsAtOnce, count - done));
+      MPI_Bcast(items.data() + done, now, type, root, MPI_COMM_WORLD);
+    }
   }
 
+  /// MPI counts in int.
+  static constexpr std::uint64_t kItemsAtOnce = 1ULL << 24U;
   int rank_ = 0;
   int size_ = 1;
 };

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cube/remap.hpp"
 
-#include <forebay/output_stream.hpp>
-#include <forebay/runtime.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cube/container.hpp"
 #include "cube/profile_file.hpp"
-#include "cube/remap_layout.hpp"
+#include "cube/profile_output.hpp"
+#include "cube/profile_writer.hpp"
 #include "cube/remap_report.hpp"
-#include "cube/remap_writer.hpp"
+#include "cube/remap_rows.hpp"
 
 namespace forebay::cube {
 
@@ -93,18 +92,21 @@ Result<std::string> new_anchor(const Profile& profile, const std::vector<RemapMe
   return with_metrics(*text, descriptions);
 }
 
+/// Blocks that were put together of parts are written whole.
+std::uint64_t bytes_to_storage(const StreamReport& report) {
+  constexpr std::uint64_t kBlockBytes = 4096;
+  std::uint64_t bytes = report.edge_blocks * kBlockBytes;
+  for (const DeviceReport& device : report.devices)
+    bytes += device.bytes;
+  return bytes;
+}
+
 class Remapping {
  public:
-  Remapping(const RemapOptions& options, const Profile& profile, RemapTeam& team)
+  Remapping(const RemapOptions& options, const Profile& profile, Team& team)
       : options_(options), profile_(profile), team_(team) {}
 
   Status plan() {
-    if (team_.size() > 1 && options_.packing_level) {
-      return failure({.kind = ErrorClass::kUnsupported,
-                      .operation = "remap",
-                      .path = options_.output,
-                      .cause = "compressed rows are placed by one process: leave out the ranks"});
-    }
     auto chosen = read_specification(profile_, options_);
     if (!chosen) return refuse(chosen);
     auto program =
@@ -116,57 +118,43 @@ class Remapping {
     auto metrics = plan_metrics(source_->input(), options_.choice);
     if (!metrics) return refuse(metrics);
     metrics_ = std::move(*metrics);
+    list_rows();
     auto carried = carried_members(profile_, chosen->is_executed);
     if (!carried) return refuse(carried);
-    frame_.carried = std::move(*carried);
+    new_.carried = std::move(*carried);
     auto anchor = new_anchor(profile_, metrics_);
     if (!anchor) return refuse(anchor);
-    frame_.anchor = std::move(*anchor);
+    new_.anchor = std::move(*anchor);
     return {};
   }
 
-  Result<StreamReport> write() {
-    const std::uint64_t chunk_bytes = chunk_bytes_wanted();
-    const auto prepared = open_stream(chunk_bytes);
-    if (const Status ready = team_.agree(prepared); !ready) return refuse(ready);
-    const Status written = options_.packing_level ? write_packed() : write_plain(chunk_bytes);
-    if (!written) return refuse(written);
-    return stream_->report();
+  Status write() { return options_.packing_level ? write_packed() : write_plain(); }
+
+  /// Bytes that all ranks together brought to storage. Collective.
+  Result<std::uint64_t> written_bytes() {
+    const auto of_ranks = team_.gather(std::vector{bytes_to_storage(stream())});
+    if (!of_ranks) return refuse(of_ranks);
+    return std::accumulate(of_ranks->begin(), of_ranks->end(), std::uint64_t{0});
   }
+
+  StreamReport stream() const { return output_->report(); }
 
   const RemapSource& source() const { return *source_; }
   const std::vector<RemapMetric>& metrics() const { return metrics_; }
 
  private:
-  // Ranks share blocks of 4 KiB at their borders, which only the page cache puts together.
-  Status open_stream(std::uint64_t chunk_bytes) {
-    auto settings = options_from_environment();
-    if (!settings) return refuse(settings);
-    runtime_ = std::make_unique<Runtime>(std::move(*settings));
-    StreamPlan plan{.buffer_bytes = buffer_bytes(chunk_bytes),
-                    .buffers = options_.threads + kBuffersUnderWay};
-    if (team_.size() > 1) plan.access = Access::kBuffered;
-    if (team_.rank() > 0) plan.preallocation = Preallocation::kNone;
-    auto stream = runtime_->output_stream(plan);
-    if (!stream) return refuse(stream);
-    stream_.emplace(std::move(*stream));
-    return {};
-  }
-
-  std::uint64_t row_bytes_max() const {
-    std::uint64_t most = 0;
-    for (const RemapMetric& metric : metrics_)
-      most = std::max(most, rows_shape(metric, profile_.anchor().location_count()).row_bytes);
-    return most;
-  }
-
-  std::uint64_t all_row_bytes() const {
-    std::uint64_t sum = 0;
+  void list_rows() {
     for (const RemapMetric& metric : metrics_) {
-      const RowsShape shape = rows_shape(metric, profile_.anchor().location_count());
-      sum += shape.row_bytes * shape.row_count;
+      if (metric.origin == RowOrigin::kNoRows) continue;
+      const std::uint64_t value_bytes = metric.description.type.size_bytes();
+      stored_.push_back(&metric);
+      new_.metrics.push_back({.metric_id = metric.description.id,
+                              .row_bytes = value_bytes * profile_.anchor().location_count(),
+                              .index = metric.index,
+                              .effort = metric.origin == RowOrigin::kComputed
+                                            ? RowEffort::kComputed
+                                            : RowEffort::kCopied});
     }
-    return sum;
   }
 
   /// So much that the rows which all chunks of some call paths are computed from fit the cache.
@@ -182,30 +170,45 @@ class Remapping {
     return std::min(kBufferBytesMax, options_.cache_bytes / (2 * inputs));
   }
 
-  std::uint64_t buffer_bytes(std::uint64_t chunk_bytes) const {
-    const std::uint64_t useful = std::max(kBufferBytesMin, std::min(chunk_bytes, all_row_bytes()));
-    return std::max(useful, row_bytes_max());
-  }
-
-  Status write_plain(std::uint64_t chunk_bytes) {
-    const std::uint64_t locations = profile_.anchor().location_count();
-    RemapLayout layout = plan_layout(metrics_, locations, frame_);
-    const auto all = plan_chunks(metrics_, locations, chunk_bytes);
-    const auto chunks = part_of(all);
-    if (const Status created = create(layout.file_bytes); !created) return created;
-    if (team_.rank() > 0) layout.frame.clear();
+  Status write_plain() {
+    const std::uint64_t chunk_bytes = chunk_bytes_wanted();
+    const ProfileLayout layout = plan_layout(new_);
+    const auto chunks = plan_chunks(new_.metrics, chunk_bytes);
+    const auto mine = part_of(chunks);
+    const auto frame = team_.rank() == 0 ? std::span(layout.frame) : std::span<const Piece>();
+    if (const Status created = create(layout.file_bytes, chunk_bytes); !created) return created;
+    RemapRows rows(*source_, stored_, options_.threads);
     command::Progress progress(options_.progress,
-                               {"writing " + options_.output, "bytes", bytes_of(layout, chunks)});
-    RemapWriter writer(*source_, metrics_, {*stream_, *file_, progress}, options_.threads);
-    return publish(writer.write_plain(layout, chunks));
+                               {"writing " + options_.output, "bytes", bytes_of(frame, mine)});
+    const ProfileWriter writer{new_, rows, *output_, progress, options_.threads};
+    return output_->publish(write_plain_rows(writer, layout, frame, mine));
   }
 
   Status write_packed() {
-    if (const Status created = create(0); !created) return created;
+    if (const Status created = create(0, kBufferBytesMax); !created) return created;
+    RemapRows rows(*source_, stored_, options_.threads);
+    const std::uint64_t bytes = all_row_bytes(new_.metrics) / team_.size();
     command::Progress progress(options_.progress,
-                               {"compressing " + options_.output, "bytes", all_row_bytes()});
-    RemapWriter writer(*source_, metrics_, {*stream_, *file_, progress}, options_.threads);
-    return publish(writer.write_packed(frame_, *options_.packing_level, options_.cache_bytes));
+                               {"compressing " + options_.output, "bytes", bytes});
+    const ProfileWriter writer{new_, rows, *output_, progress, options_.threads};
+    return output_->publish(
+        write_packed_rows(writer, {*options_.packing_level, options_.cache_bytes}, team_));
+  }
+
+  Status create(std::uint64_t file_bytes, std::uint64_t chunk_bytes) {
+    auto output = ProfileOutput::create({.path = options_.output,
+                                         .expected_bytes = file_bytes,
+                                         .buffer_bytes = buffer_bytes(chunk_bytes),
+                                         .buffers = options_.threads + kBuffersUnderWay},
+                                        team_);
+    if (!output) return refuse(output);
+    output_ = std::move(*output);
+    return {};
+  }
+
+  std::uint64_t buffer_bytes(std::uint64_t chunk_bytes) const {
+    const std::uint64_t useful = std::min(chunk_bytes, all_row_bytes(new_.metrics));
+    return std::max({kBufferBytesMin, useful, row_bytes_max(new_.metrics)});
   }
 
   /// This rank's chunks: those of a range of call paths.
@@ -215,67 +218,37 @@ class Remapping {
     return std::span(chunks).subspan(begin, end - begin);
   }
 
-  static std::uint64_t bytes_of(const RemapLayout& layout, std::span<const RowChunk> chunks) {
+  std::uint64_t bytes_of(std::span<const Piece> frame, std::span<const RowChunk> chunks) const {
     std::uint64_t sum = 0;
-    for (const Piece& piece : layout.frame)
+    for (const Piece& piece : frame)
       sum += piece.bytes.size();
     for (const RowChunk& chunk : chunks)
-      sum += layout.rows[chunk.metric]->row_bytes * chunk.count;
+      sum += new_.metrics[chunk.metric].row_bytes * chunk.count;
     return sum;
-  }
-
-  /// Rank 0 makes the file, and the others join in before a byte of it is written: so none of them
-  /// takes a size for its end that is not.
-  Status create(std::uint64_t expected_bytes) {
-    Status mine;
-    if (team_.rank() == 0) {
-      mine = open_file(options_.output, {.expected_bytes = expected_bytes,
-                                         .publication = Publication::kWhenComplete});
-    }
-    if (const Status made = team_.agree(mine); !made) return made;
-    if (team_.rank() > 0) {
-      mine = open_file(options_.output + ".tmp", {.existing = Existing::kKeep});
-    }
-    return team_.agree(mine);
-  }
-
-  Status open_file(const std::string& path, const CreateOptions& how) {
-    auto file = stream_->create(path, how);
-    if (!file) return refuse(file);
-    file_.emplace(std::move(*file));
-    return {};
-  }
-
-  /// Rank 0 publishes what all have brought to storage.
-  Status publish(Status written) {
-    if (written && team_.rank() > 0) written = file_->sync();
-    if (const Status complete = team_.agree(written); !complete) return complete;
-    return team_.agree(team_.rank() == 0 ? file_->publish() : Status());
   }
 
   const RemapOptions& options_;
   const Profile& profile_;
-  RemapTeam& team_;
+  Team& team_;
   std::unique_ptr<RemapSource> source_;
   std::vector<RemapMetric> metrics_;
-  RemapFrame frame_;
-  // In this order, so that the Runtime goes last.
-  std::unique_ptr<Runtime> runtime_;
-  std::optional<OutputStream> stream_;
-  std::optional<OutputFile> file_;
+  std::vector<const RemapMetric*> stored_;  // those of new_
+  NewProfile new_;
+  std::unique_ptr<ProfileOutput> output_;
 };
 
 }  // namespace
 
-Result<Json> remap(const RemapOptions& options, RemapTeam& team) {
+Result<Json> remap(const RemapOptions& options, Team& team) {
   const auto start = std::chrono::steady_clock::now();
   const auto profile = open_profile(options.input);
   const Status opened = team.agree(profile ? Status() : Status(refuse(profile)));
   if (!opened) return refuse(opened);
   Remapping remapping(options, *profile, team);
   if (const Status planned = team.agree(remapping.plan()); !planned) return refuse(planned);
-  const auto stream = remapping.write();
-  if (!stream) return refuse(stream);
+  if (const Status written = remapping.write(); !written) return refuse(written);
+  const auto written_bytes = remapping.written_bytes();
+  if (!written_bytes) return refuse(written_bytes);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   const std::uint64_t file_bytes = std::filesystem::file_size(options.output);
   Json report = to_json(remapping.source(), remapping.metrics());
@@ -285,7 +258,10 @@ Result<Json> remap(const RemapOptions& options, RemapTeam& team) {
   report["threads"] = options.threads;
   report["seconds"] = elapsed.count();
   report["bytes_per_s"] = static_cast<double>(file_bytes) / elapsed.count();
-  report["stream"] = to_json(*stream);
+  report["written_bytes"] = *written_bytes;
+  report["write_amplification"] =
+      static_cast<double>(*written_bytes) / static_cast<double>(file_bytes);
+  report["stream"] = to_json(remapping.stream());
   return report;
 }
 

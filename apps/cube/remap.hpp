@@ -13,7 +13,7 @@
 #include "command/progress.hpp"
 #include "cube/describe.hpp"
 #include "cube/remap_metrics.hpp"
-#include "cube/remap_team.hpp"
+#include "cube/team.hpp"
 
 namespace forebay::cube {
 
@@ -34,9 +34,9 @@ struct RemapOptions {
 /// description, `cache_bytes`, and two buffers more than threads, of 8 MiB or a row. Gives the
 /// report that README.md describes. After a failure there is no new file, and one that had the name
 /// is as it was.
-/// Collective over `team`, with the same options: each rank computes a range of the chunks, with
+/// Collective over `team`, with the same options: each rank computes a part of the rows, with
 /// threads of its own, and all write into one file, through the page cache. The outcome is the same
-/// on all; counts in the report are those of the rank. Several ranks do not compress: kUnsupported.
-Result<Json> remap(const RemapOptions& options, RemapTeam& team);
+/// on all; counts in the report are those of the rank unless README.md says otherwise.
+Result<Json> remap(const RemapOptions& options, Team& team);
 
 }  // namespace forebay::cube

@@ -90,7 +90,7 @@ Result<RemapOptions> remap_options(const Arguments& arguments) {
 Result<Json> run_remap(const Arguments& arguments) {
   const auto options = remap_options(arguments);
   if (!options) return refuse(options.error());
-  RemapTeam alone;
+  Team alone;
   return remap(*options, alone);
 }
 

@@ -79,4 +79,12 @@ Status RowMaker::compute(const RemapMetric& metric,
   return done;
 }
 
+RemapRows::RemapRows(const RemapSource& source,
+                     std::vector<const RemapMetric*> metrics,
+                     unsigned threads)
+    : metrics_(std::move(metrics)) {
+  for (unsigned i = 0; i < threads; ++i)
+    makers_.push_back(std::make_unique<RowMaker>(source));
+}
+
 }  // namespace forebay::cube

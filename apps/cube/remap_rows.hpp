@@ -13,6 +13,7 @@
 
 #include "cube/cubepl/evaluator.hpp"
 #include "cube/profile_facts.hpp"
+#include "cube/profile_writer.hpp"
 #include "cube/remap_metrics.hpp"
 
 namespace forebay::cube {
@@ -64,6 +65,21 @@ class RowMaker {
   cubepl::Evaluator evaluator_;
   FlavourScratch scratch_;
   std::vector<double> values_;
+};
+
+/// The rows of a new profile, made by as many threads.
+class RemapRows final : public RowSource {
+ public:
+  /// `metrics` are those of NewProfile; they and `source` outlive it.
+  RemapRows(const RemapSource& source, std::vector<const RemapMetric*> metrics, unsigned threads);
+
+  Status fill(const RowChunk& chunk, std::span<std::byte> into, unsigned thread) override {
+    return makers_[thread]->fill(*metrics_[chunk.metric], chunk.first, into);
+  }
+
+ private:
+  const std::vector<const RemapMetric*> metrics_;
+  std::vector<std::unique_ptr<RowMaker>> makers_;
 };
 
 }  // namespace forebay::cube

@@ -290,14 +290,30 @@ def test_all_expressions_of_score_p_are_computed(cube, sample, tmp_path):
         np.testing.assert_array_equal(one.stored(name), two.stored(name), err_msg=name)
 
 
+@pytest.mark.parametrize("storing", [[], ["--compress"], ["--compress", "--memory", "1MiB"]])
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
-def test_ranks_write_the_same_bytes_as_one_process(cube, made, ranks, tmp_path, count):
+def test_ranks_write_the_same_bytes_as_one_process(cube, ranks, tmp_path, count, storing):
+    made = tmp_path / "in.cubex"  # more than one round where --memory is small
+    cube("generate", made, "--threads", 700, "--metrics", 11, "--cnodes", 60)
     alone, together = tmp_path / "alone.cubex", tmp_path / "together.cubex"
-    spec = specification(tmp_path, TEN)
-    cube("remap", made, "--output", alone, "--spec", spec)
-    code, report = ranks(count, made, "--output", together, "--spec", spec, "--threads", 2)
+    words = ["--spec", specification(tmp_path, TEN), *storing]
+    cube("remap", made, "--output", alone, *words)
+    code, report = ranks(count, made, "--output", together, *words, "--threads", 2)
     assert (code, report["ranks"]) == (0, count)
     assert together.read_bytes() == alone.read_bytes()
+    beyond = report["written_bytes"] - together.stat().st_size
+    assert 0 <= beyond < 4096, "each byte once; written directly, the last block is a whole one"
+
+
+def test_what_ranks_compress_another_reader_finds(cube, made, ranks, tmp_path):
+    out = tmp_path / "out.cubex"
+    spec = specification(tmp_path, TEN)
+    code, report = ranks(3, made, "--output", out, "--spec", spec, "--compress")
+    assert (code, report["computed"]["metrics"]) == (0, 10)
+    assert cube("check", out)["remarks"] == []
+    after = Found(out)
+    for name, expected in ten_by_hand(Found(made)).items():
+        np.testing.assert_allclose(after.stored(name), expected, 1e-12, 1e-12, err_msg=name)
 
 
 def test_ranks_agree_on_an_error_and_leave_nothing(cube, made, ranks, tmp_path):
@@ -306,16 +322,14 @@ def test_ranks_agree_on_an_error_and_leave_nothing(cube, made, ranks, tmp_path):
     before = sorted(tmp_path.iterdir())
     code, error = ranks(3, made, "--output", out, "--select", "nope")
     assert (code != 0, error["class"]) == (True, "not-found")
-    code, error = ranks(3, made, "--output", out, "--compress")
-    assert (code != 0, error["class"]) == (True, "unsupported")
     # A row that only one of them reads is damaged.
     cube("generate", made, "--threads", 70, "--metrics", 1, "--cnodes", 40, "--compress")
     metric = cube("info", made)["profile"]["metrics"][0]
     content = bytearray(made.read_bytes())
     content[metric["offset"] + metric["data_bytes"] - 1] ^= 0xFF
     made.write_bytes(content)
-    for threads in (1, 2):
-        code, error = ranks(3, made, "--output", out, "--inclusive", "visits", "--threads", threads)
+    for more in (["--threads", 1], ["--threads", 2], ["--compress"]):
+        code, error = ranks(3, made, "--output", out, "--inclusive", "visits", *more)
         assert (code != 0, error["class"]) == (True, "damage")
     assert sorted(tmp_path.iterdir()) == before
     assert out.read_bytes() == b"as it was"
@@ -335,6 +349,19 @@ def small_disk(tmp_path):
         pytest.skip(f"no tmpfs can be mounted: {done.stderr.strip()}")
     yield path
     subprocess.run(["umount", "-l", path], check=True, timeout=30)
+
+
+@pytest.mark.parametrize("storing", [[], ["--compress"], ["--compress", "--memory", "1MiB"]])
+def test_ranks_agree_that_a_disk_is_full(cube, ranks, small_disk, tmp_path, storing):
+    large = tmp_path / "large.cubex"
+    cube("generate", large, "--threads", 9000)
+    out = small_disk / "out.cubex"
+    out.write_bytes(b"as it was")
+    code, error = ranks(3, large, "--output", out, *storing)
+    assert (code != 0, error["class"]) == (True, "no-space")
+    assert str(out) in error["path"]
+    assert [path.name for path in small_disk.iterdir()] == ["out.cubex"]
+    assert out.read_bytes() == b"as it was"
 
 
 @pytest.mark.parametrize("storing", [[], ["--compress"]])
@@ -367,3 +394,22 @@ def test_killed_while_it_writes_there_is_no_file_of_the_name(cube, program, tmp_
     cube("remap", large, "--output", out, "--no-spec")
     assert cube("diff", large, out)["ok"]
     assert not out.with_name("out.cubex.tmp").exists()
+
+
+def test_ranks_that_are_ended_while_they_compress_leave_no_file_of_the_name(
+    cube, ranks, program, tmp_path
+):
+    large, out = tmp_path / "large.cubex", tmp_path / "out.cubex"
+    cube("generate", large, "--threads", 9000)
+    words = ["remap", large, "--output", out, "--compress", "--level", "9", "--memory", "1MiB"]
+    command = [Path(sys.prefix) / "bin/mpiexec", "-n", "2", program.with_name("forebay-cube-mpi")]
+    command += [*words, "--threads", "1", "--progress"]
+    with subprocess.Popen(
+        [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        step = json.loads(child.stderr.readline())
+        child.terminate()
+        assert child.wait(timeout=60) != 0, "it was done before it could be ended"
+    assert step["progress"] < step["total"]
+    assert not out.exists()
+    assert out.with_name("out.cubex.tmp").exists()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cube/remap_layout.hpp"
+#include "cube/profile_layout.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
-#include <utility>
 
 #include "cube/container.hpp"
 #include "cube/container_writer.hpp"
@@ -18,6 +18,20 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 
 }  // namespace
 
+std::uint64_t all_row_bytes(std::span<const NewRows> metrics) {
+  std::uint64_t sum = 0;
+  for (const NewRows& metric : metrics)
+    sum += metric.row_bytes * metric.index.rows.size();
+  return sum;
+}
+
+std::uint64_t row_bytes_max(std::span<const NewRows> metrics) {
+  std::uint64_t most = 0;
+  for (const NewRows& metric : metrics)
+    most = std::max(most, metric.row_bytes);
+  return most;
+}
+
 Status PieceCollector::write(std::uint64_t offset, std::span<const std::byte> bytes) {
   if (bytes.empty()) return {};
   const bool is_neighbour =
@@ -27,32 +41,28 @@ Status PieceCollector::write(std::uint64_t offset, std::span<const std::byte> by
   return {};
 }
 
-RowsShape rows_shape(const RemapMetric& metric, std::uint64_t location_count) {
-  return {.metric_id = metric.description.id,
-          .row_bytes = metric.description.type.size_bytes() * location_count,
+RowsShape rows_shape(const NewRows& metric) {
+  return {.metric_id = metric.metric_id,
+          .row_bytes = metric.row_bytes,
           .row_count = metric.index.rows.size(),
           .format = metric.index.format};
 }
 
 // Collecting cannot fail, so results of writing are not looked at.
-RemapLayout plan_layout(std::span<const RemapMetric> metrics,
-                        std::uint64_t location_count,
-                        const RemapFrame& frame) {
+ProfileLayout plan_layout(const NewProfile& profile) {
   ArchiveLayout archive;
   PieceCollector pieces;
-  RemapLayout layout;
-  for (const CarriedMember& member : frame.carried) {
+  ProfileLayout layout;
+  for (const CarriedMember& member : profile.carried) {
     const MemberPlace place = archive.append(member.name, member.content.size());
     static_cast<void>(write_member(pieces, place, bytes_of(member.content)));
   }
-  for (const RemapMetric& metric : metrics) {
-    layout.rows.emplace_back();
-    if (metric.origin == RowOrigin::kNoRows) continue;
-    layout.rows.back() = append_rows(archive, rows_shape(metric, location_count));
-    static_cast<void>(write_around_rows(pieces, *layout.rows.back(), metric.index));
+  for (const NewRows& metric : profile.metrics) {
+    layout.rows.push_back(append_rows(archive, rows_shape(metric)));
+    static_cast<void>(write_around_rows(pieces, layout.rows.back(), metric.index));
   }
-  const MemberPlace anchor = archive.append(std::string(kAnchorName), frame.anchor.size());
-  static_cast<void>(write_member(pieces, anchor, bytes_of(frame.anchor)));
+  const MemberPlace anchor = archive.append(std::string(kAnchorName), profile.anchor.size());
+  static_cast<void>(write_member(pieces, anchor, bytes_of(profile.anchor)));
   static_cast<void>(write_piece(pieces, archive.end()));
   layout.frame = pieces.take();
   layout.file_bytes = archive.file_bytes();
@@ -79,26 +89,26 @@ std::vector<RowChunk> spread_evenly(std::span<const RowChunk> some,
 
 }  // namespace
 
-std::vector<RowChunk> plan_chunks(std::span<const RemapMetric> metrics,
-                                  std::uint64_t location_count,
-                                  std::uint64_t chunk_bytes) {
+std::vector<RowChunk> plan_chunks(std::span<const NewRows> metrics, std::uint64_t chunk_bytes) {
   std::vector<RowChunk> chunks;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
-    if (metrics[i].origin == RowOrigin::kNoRows) continue;
-    const RowsShape shape = rows_shape(metrics[i], location_count);
-    const std::uint64_t row_bytes = std::max<std::uint64_t>(1, shape.row_bytes);
+    const std::uint64_t row_count = metrics[i].index.rows.size();
+    const std::uint64_t row_bytes = std::max<std::uint64_t>(1, metrics[i].row_bytes);
     const std::uint64_t step = std::max<std::uint64_t>(1, chunk_bytes / row_bytes);
-    for (std::uint64_t first = 0; first < shape.row_count; first += step)
-      chunks.push_back({i, first, std::min(step, shape.row_count - first)});
+    for (std::uint64_t first = 0; first < row_count; first += step)
+      chunks.push_back({i, first, std::min(step, row_count - first)});
   }
   std::ranges::sort(chunks, {}, [&](const RowChunk& chunk) {
     return std::tuple(metrics[chunk.metric].index.rows[chunk.first], chunk.metric);
   });
   const auto is_computed = [&](const RowChunk& chunk) {
-    return metrics[chunk.metric].origin == RowOrigin::kComputed;
+    return metrics[chunk.metric].effort == RowEffort::kComputed;
   };
-  const auto copied = std::ranges::stable_partition(chunks, is_computed);
-  return spread_evenly({chunks.begin(), copied.begin()}, copied);
+  std::vector<RowChunk> computed;
+  std::vector<RowChunk> copied;
+  std::ranges::partition_copy(chunks, std::back_inserter(computed), std::back_inserter(copied),
+                              is_computed);
+  return spread_evenly(computed, copied);
 }
 
 }  // namespace forebay::cube

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube/profile_output.hpp"
+
+#include <utility>
+
+namespace forebay::cube {
+
+namespace {
+
+template <class Value>
+tl::unexpected<Error> refuse(const Result<Value>& failed) {
+  return tl::unexpected<Error>(failed.error());
+}
+
+/// A rank that reserves space beyond what it writes gives it back in the end by cutting the file,
+/// with what others have written there. So rank 0 alone reserves, and what is known to be the size.
+StreamPlan stream_plan(const OutputShape& shape, const Team& team) {
+  StreamPlan plan{.buffer_bytes = shape.buffer_bytes, .buffers = shape.buffers};
+  if (team.size() == 1) return plan;
+  plan.access = Access::kBuffered;
+  const bool reserves = team.rank() == 0 && shape.expected_bytes > 0;
+  if (!reserves) plan.preallocation = Preallocation::kNone;
+  return plan;
+}
+
+}  // namespace
+
+ProfileOutput::ProfileOutput(std::unique_ptr<Runtime> runtime, OutputStream stream, Team& team)
+    : team_(team), runtime_(std::move(runtime)), stream_(std::move(stream)) {}
+
+Result<std::unique_ptr<ProfileOutput>> ProfileOutput::create(const OutputShape& shape, Team& team) {
+  auto output = open_stream(shape, team);
+  if (const Status ready = team.agree(output ? Status() : Status(refuse(output))); !ready)
+    return refuse(ready);
+  if (const Status created = (*output)->create_file(shape); !created) return refuse(created);
+  return output;
+}
+
+Result<std::unique_ptr<ProfileOutput>> ProfileOutput::open_stream(const OutputShape& shape,
+                                                                  Team& team) {
+  auto settings = options_from_environment();
+  if (!settings) return refuse(settings);
+  auto runtime = std::make_unique<Runtime>(std::move(*settings));
+  auto stream = runtime->output_stream(stream_plan(shape, team));
+  if (!stream) return refuse(stream);
+  return std::unique_ptr<ProfileOutput>(
+      new ProfileOutput(std::move(runtime), std::move(*stream), team));
+}
+
+/// Rank 0 makes the file, and the others join in before a byte of it is written: so none of them
+/// takes a size for its end that is not.
+Status ProfileOutput::create_file(const OutputShape& shape) {
+  Status mine;
+  if (team_.rank() == 0) {
+    mine = open_file(shape.path, {.expected_bytes = shape.expected_bytes,
+                                  .publication = Publication::kWhenComplete});
+  }
+  if (const Status made = team_.agree(mine); !made) return made;
+  if (team_.rank() > 0) mine = open_file(shape.path + ".tmp", {.existing = Existing::kKeep});
+  return team_.agree(mine);
+}
+
+Status ProfileOutput::open_file(const std::string& path, const CreateOptions& how) {
+  auto file = stream_.create(path, how);
+  if (!file) return refuse(file);
+  file_.emplace(std::move(*file));
+  return {};
+}
+
+Status ProfileOutput::publish(const Status& mine) {
+  const bool must_sync = mine && team_.rank() > 0;
+  if (const Status complete = team_.agree(must_sync ? file_->sync() : mine); !complete)
+    return complete;
+  return team_.agree(team_.rank() == 0 ? file_->publish() : Status());
+}
+
+}  // namespace forebay::cube
