@@ -2,163 +2,130 @@
 #include "cube/generate.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "cube/anchor.hpp"
-#include "cube/at_once.hpp"
-#include "cube/container.hpp"
-#include "cube/container_writer.hpp"
-#include "cube/inflater.hpp"
+#include "cube/profile_layout.hpp"
+#include "cube/profile_output.hpp"
+#include "cube/profile_writer.hpp"
 
 namespace forebay::cube {
 
 namespace {
 
-/// Calls `work(i, row)` for each i below `count`, on several threads at once, each with a row of
-/// its own to work in.
-template <class Work>
-Status for_each_row(std::uint64_t count, unsigned workers, const Work& work) {
-  std::vector<std::vector<std::byte>> rows(workers);
-  return for_each_at_once(count, workers,
-                          [&](std::uint64_t i, unsigned worker) { return work(i, rows[worker]); });
-}
-
-/// One metric of the new file.
-struct NewMetric {
-  std::size_t metric = 0;  ///< its place in the description
-  Index index;
-};
+/// As much as storage takes at once, in a request or two.
+constexpr std::uint64_t kBufferBytesMax = 8ULL << 20U;
+constexpr std::uint64_t kBufferBytesMin = 64ULL << 10U;
+/// Buffers that are being written while each worker fills one.
+constexpr unsigned kBuffersUnderWay = 2;
+/// Of compressed rows, while they wait for their places.
+constexpr std::uint64_t kPackedBytesMax = 128ULL << 20U;
 
 /// Metrics with their rows; what is missing is missing in the last ones, of which each keeps one.
-std::vector<NewMetric> plan_metrics(const GenerateOptions& options, const Anchor& anchor) {
+std::vector<NewRows> plan_rows(const GenerateOptions& options, const Anchor& anchor) {
   const std::uint32_t call_paths = options.shape.call_paths;
   std::uint64_t missing = std::uint64_t{options.shape.metrics} * call_paths - options.rows;
-  std::vector<NewMetric> metrics(options.shape.metrics);
+  std::vector<NewRows> metrics(options.shape.metrics);
   for (std::size_t i = metrics.size(); i-- > 0;) {
+    const Metric& metric = anchor.metrics[i];
     const auto cut = static_cast<std::uint32_t>(std::min<std::uint64_t>(missing, call_paths - 1));
     missing -= cut;
     const IndexFormat format = cut == 0 ? options.index : IndexFormat::kSparse;
-    auto rows = synthetic_rows(anchor.call_tree, anchor.metrics[i].kind, cut, options.seed + i);
-    metrics[i] = {i, {format, options.order, std::move(rows)}};
+    auto rows = synthetic_rows(anchor.call_tree, metric.kind, cut, options.seed + i);
+    metrics[i] = {metric.id, anchor.row_bytes(metric), {format, options.order, std::move(rows)}};
   }
   return metrics;
 }
 
+/// Rows of all metrics.
+class SyntheticRows final : public RowSource {
+ public:
+  SyntheticRows(const GenerateOptions& options, const Anchor& anchor, const NewProfile& profile)
+      : order_(options.order), profile_(profile) {
+    for (std::size_t i = 0; i < anchor.metrics.size(); ++i) {
+      values_.emplace_back(anchor, i, options.seed);
+      places_.push_back(anchor.call_tree.places_by_row(anchor.metrics[i].kind));
+    }
+  }
+
+  Status fill(const RowChunk& chunk, std::span<std::byte> into, unsigned /*thread*/) override {
+    const NewRows& metric = profile_.metrics[chunk.metric];
+    for (std::uint64_t i = 0; i < chunk.count; ++i) {
+      const std::uint32_t place = places_[chunk.metric][metric.index.rows[chunk.first + i]];
+      values_[chunk.metric].fill(place, order_,
+                                 into.subspan(i * metric.row_bytes, metric.row_bytes));
+    }
+    return {};
+  }
+
+ private:
+  const ByteOrder order_;
+  const NewProfile& profile_;
+  std::vector<SyntheticValues> values_;             // by metric
+  std::vector<std::vector<std::uint32_t>> places_;  // by metric and row
+};
+
+/// Rows one behind the other, which storage likes best: nothing is computed of others here.
+std::vector<RowChunk> chunks_in_order(std::span<const NewRows> metrics) {
+  auto chunks = plan_chunks(metrics, kBufferBytesMax);
+  std::ranges::sort(chunks, {},
+                    [](const RowChunk& chunk) { return std::pair(chunk.metric, chunk.first); });
+  return chunks;
+}
+
 class Generator {
  public:
-  Generator(const GenerateOptions& options, command::PublishedFile& file)
+  explicit Generator(const GenerateOptions& options)
       : options_(options),
         anchor_(synthetic_anchor(options.shape)),
-        metrics_(plan_metrics(options, anchor_)),
-        file_(file),
-        sink_(file),
-        progress_(options.progress, {"writing " + options.path, "bytes", row_bytes()}) {}
+        new_{.metrics = plan_rows(options, anchor_), .anchor = write_anchor(anchor_)},
+        rows_(options, anchor_, new_),
+        progress_(options.progress, {"writing " + options.path, "bytes", progress_bytes()}) {}
 
   Status run() { return options_.packing_level ? write_packed() : write_plain(); }
 
  private:
-  std::uint64_t row_bytes() const {
-    std::uint64_t sum = 0;
-    for (const NewMetric& metric : metrics_)
-      sum += bytes_of_row(metric) * metric.index.rows.size();
-    return sum;
-  }
-  std::uint64_t bytes_of_row(const NewMetric& metric) const {
-    return anchor_.row_bytes(anchor_.metrics[metric.metric]);
-  }
-  RowsShape shape_of(const NewMetric& metric) const {
-    return {.metric_id = anchor_.metrics[metric.metric].id,
-            .row_bytes = bytes_of_row(metric),
-            .row_count = metric.index.rows.size(),
-            .format = metric.index.format};
-  }
+  std::uint64_t progress_bytes() const { return all_row_bytes(new_.metrics); }
 
-  /// Everything has its place before the first value is computed.
   Status write_plain() {
-    const std::string text = write_anchor(anchor_);
-    ContainerShape shape{.metrics = {}, .anchor_bytes = text.size()};
-    for (const NewMetric& metric : metrics_)
-      shape.metrics.push_back(shape_of(metric));
-    const ContainerLayout layout = plan_container(shape);
-    if (const Status reserved = file_.reserve(layout.file_bytes); !reserved) return reserved;
-    for (std::size_t i = 0; i < metrics_.size(); ++i) {
-      const Status wrote = write_around_rows(sink_, layout.metrics[i], metrics_[i].index);
-      if (!wrote) return wrote;
-      if (const Status rows = write_plain_rows(metrics_[i], layout.metrics[i]); !rows) return rows;
-    }
-    return finish(layout.anchor, text, ArchiveLayout(layout.anchor.end_offset));
+    const ProfileLayout layout = plan_layout(new_);
+    if (const Status created = create(layout.file_bytes); !created) return created;
+    return output_->publish(
+        write_plain_rows(writer(), layout, layout.frame, chunks_in_order(new_.metrics)));
   }
 
-  Status write_plain_rows(const NewMetric& metric, const RowsPlace& place) {
-    const SyntheticValues values(anchor_, metric.metric, options_.seed);
-    const auto places = call_paths_of(metric);
-    return for_each_row(metric.index.rows.size(), options_.workers,
-                        [&](std::uint64_t i, auto& row) {
-                          row.resize(place.row_bytes);
-                          values.fill(places[metric.index.rows[i]], options_.order, row);
-                          const Status wrote = sink_.write(place.row(i).offset, row);
-                          progress_.advance(row.size());
-                          return wrote;
-                        });
-  }
-
-  /// Two phases for each metric: its rows are compressed, and then there are sizes to place.
   Status write_packed() {
-    ArchiveLayout archive;
-    for (const NewMetric& metric : metrics_) {
-      std::vector<std::vector<std::byte>> rows(metric.index.rows.size());
-      if (const Status packed = pack_rows(metric, rows); !packed) return packed;
-      if (const Status wrote = write_packed_rows(archive, metric, rows); !wrote) return wrote;
-    }
-    const std::string text = write_anchor(anchor_);
-    const MemberPlace place = archive.append(std::string(kAnchorName), text.size());
-    return finish(place, text, archive);
+    if (const Status created = create(0); !created) return created;
+    return output_->publish(
+        write_packed_rows(writer(), {*options_.packing_level, kPackedBytesMax}, alone_));
   }
 
-  Status pack_rows(const NewMetric& metric, std::vector<std::vector<std::byte>>& packed) {
-    const SyntheticValues values(anchor_, metric.metric, options_.seed);
-    const auto places = call_paths_of(metric);
-    return for_each_row(packed.size(), options_.workers, [&](std::uint64_t i, auto& row) {
-      row.resize(bytes_of_row(metric));
-      values.fill(places[metric.index.rows[i]], options_.order, row);
-      const Status done = deflate_row(row, *options_.packing_level, packed[i]);
-      packed[i].shrink_to_fit();
-      progress_.advance(row.size());
-      return done;
-    });
+  Status create(std::uint64_t file_bytes) {
+    auto output = ProfileOutput::create({.path = options_.path,
+                                         .expected_bytes = file_bytes,
+                                         .buffer_bytes = buffer_bytes(),
+                                         .buffers = options_.workers + kBuffersUnderWay},
+                                        alone_);
+    if (!output) return tl::unexpected<Error>(output.error());
+    output_ = std::move(*output);
+    return {};
   }
 
-  Status write_packed_rows(ArchiveLayout& archive,
-                           const NewMetric& metric,
-                           const std::vector<std::vector<std::byte>>& rows) {
-    RowsShape shape = shape_of(metric);
-    shape.packed_bytes.emplace();
-    for (const auto& row : rows)
-      shape.packed_bytes->push_back(row.size());
-    const RowsPlace place = append_rows(archive, shape);
-    if (const Status wrote = write_around_rows(sink_, place, metric.index); !wrote) return wrote;
-    return for_each_row(rows.size(), options_.workers, [&](std::uint64_t i, auto&) {
-      return sink_.write(place.row(i).offset, rows[i]);
-    });
+  std::uint64_t buffer_bytes() const {
+    return std::clamp(all_row_bytes(new_.metrics), kBufferBytesMin, kBufferBytesMax);
   }
 
-  std::vector<std::uint32_t> call_paths_of(const NewMetric& metric) const {
-    return anchor_.call_tree.places_by_row(anchor_.metrics[metric.metric].kind);
-  }
-
-  Status finish(const MemberPlace& place, const std::string& text, const ArchiveLayout& archive) {
-    const auto bytes = std::as_bytes(std::span(text));
-    if (const Status wrote = write_member(sink_, place, bytes); !wrote) return wrote;
-    return write_piece(sink_, archive.end());
-  }
+  ProfileWriter writer() { return {new_, rows_, *output_, progress_, options_.workers}; }
 
   const GenerateOptions& options_;
   const Anchor anchor_;
-  const std::vector<NewMetric> metrics_;
-  command::PublishedFile& file_;
-  FileSink sink_;
+  const NewProfile new_;
+  SyntheticRows rows_;
+  Team alone_;
   command::Progress progress_;
+  std::unique_ptr<ProfileOutput> output_;
 };
 
 }  // namespace
@@ -168,11 +135,6 @@ std::uint64_t usual_rows(const SyntheticShape& shape) {
   return is_deck ? 614 : std::uint64_t{shape.metrics} * shape.call_paths;
 }
 
-Status generate(const GenerateOptions& options) {
-  auto file = command::PublishedFile::create(options.path);
-  if (!file) return tl::unexpected<Error>(file.error());
-  if (const Status written = Generator(options, *file).run(); !written) return written;
-  return file->publish();
-}
+Status generate(const GenerateOptions& options) { return Generator(options).run(); }
 
 }  // namespace forebay::cube

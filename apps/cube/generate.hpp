@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a synthetic profile as fast as the disk takes it: rows are computed and written by
-// whichever thread is free, each to its place.
+// Writes a synthetic profile as fast as the disk takes it: rows are computed by whichever thread is
+// free and written behind it, each to its place.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -31,9 +31,9 @@ struct GenerateOptions {
 /// shapes have all.
 std::uint64_t usual_rows(const SyntheticShape& shape);
 
-/// Writes the file; its bytes depend on the options without workers. Plain rows need one row of
-/// memory for each worker, compressed ones those of one metric. After a failure there is no new
-/// file.
+/// Writes the file; its bytes depend on the options without workers. Memory: the description and,
+/// for each worker and two more, 8 MiB, or a row besides where rows are longer; compressing, 128
+/// MiB and a row for each worker. After a failure there is no new file.
 Status generate(const GenerateOptions& options);
 
 }  // namespace forebay::cube
