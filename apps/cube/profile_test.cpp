@@ -108,7 +108,7 @@ TEST(Profile, rows_beyond_8_GiB_of_a_member_are_written_and_read) {
   auto file = command::PublishedFile::create(folder.file("a.cubex"));
   ASSERT_TRUE(file);
   if (!file->resize(layout.file_bytes)) GTEST_SKIP() << "no sparse file of 17 GiB here";
-  FileSink sink(*file);
+  testing::FileSink sink(*file);
   std::vector<std::byte> row(anchor.row_bytes(anchor.metrics[1]), std::byte{0x3f});
   const Index index{.rows = synthetic_rows(anchor.call_tree, MetricKind::kExclusive, 0, 1)};
   for (const RowsPlace& place : layout.metrics)

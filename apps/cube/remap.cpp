@@ -21,7 +21,7 @@ namespace forebay::cube {
 namespace {
 
 /// Rows are handed over in buffers of this size: large requests, and still little memory.
-constexpr std::uint64_t kBufferBytesMax = 4ULL << 20U;
+constexpr std::uint64_t kBufferBytesUsual = 4ULL << 20U;
 constexpr std::uint64_t kBufferBytesMin = 64ULL << 10U;
 /// Buffers that are being written while each thread fills one: a row that is computed takes ten
 /// times as long as one that is copied, and with two of them there is always one that waits.
@@ -166,8 +166,9 @@ class Remapping {
       if (may_be_asked_for && profile_.rows(i)) ++inputs;
     }
     const bool computes = std::ranges::count(metrics_, RowOrigin::kComputed, &RemapMetric::origin);
-    if (!computes || inputs == 0) return kBufferBytesMax;
-    return std::min(kBufferBytesMax, options_.cache_bytes / (2 * inputs));
+    const std::uint64_t most = std::min(kBufferBytesUsual, options_.buffer_bytes_max);
+    if (!computes || inputs == 0) return most;
+    return std::min(most, options_.cache_bytes / (2 * inputs));
   }
 
   Status write_plain() {
@@ -185,7 +186,7 @@ class Remapping {
   }
 
   Status write_packed() {
-    if (const Status created = create(0, kBufferBytesMax); !created) return created;
+    if (const Status created = create(0, kBufferBytesUsual); !created) return created;
     RemapRows rows(*source_, stored_, options_.threads);
     const std::uint64_t bytes = all_row_bytes(new_.metrics) / team_.size();
     command::Progress progress(options_.progress,
@@ -208,7 +209,8 @@ class Remapping {
 
   std::uint64_t buffer_bytes(std::uint64_t chunk_bytes) const {
     const std::uint64_t useful = std::min(chunk_bytes, all_row_bytes(new_.metrics));
-    return std::max({kBufferBytesMin, useful, row_bytes_max(new_.metrics)});
+    const std::uint64_t wanted = std::max({kBufferBytesMin, useful, row_bytes_max(new_.metrics)});
+    return std::min(wanted, options_.buffer_bytes_max);
   }
 
   /// This rank's chunks: those of a range of call paths.

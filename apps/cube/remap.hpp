@@ -27,16 +27,18 @@ struct RemapOptions {
   std::optional<int> packing_level = std::nullopt;  ///< absent: plain rows
   unsigned threads = 1;
   std::uint64_t cache_bytes = 128ULL << 20U;  ///< for input rows that are needed again
+  /// No buffer of the stream is larger: rows that are longer go through in pieces. From 4 KiB on.
+  std::uint64_t buffer_bytes_max = 32ULL << 20U;
   command::ProgressMode progress = command::ProgressMode::kSilent;
 };
 
-/// Writes the new profile; its bytes depend on the options without threads and cache. Memory: the
-/// description, `cache_bytes`, and two buffers more than threads, of 8 MiB or a row. Gives the
-/// report that README.md describes. After a failure there is no new file, and one that had the name
-/// is as it was.
-/// Collective over `team`, with the same options: each rank computes a part of the rows, with
-/// threads of its own, and all write into one file, through the page cache. The outcome is the same
-/// on all; counts in the report are those of the rank unless README.md says otherwise.
+/// Writes the new profile; its bytes depend on the options without threads, cache and buffers.
+/// Memory: the description, `cache_bytes`, and eight buffers more than threads, of 4 MiB or a row,
+/// or of `buffer_bytes_max` and a row for each thread. Gives the report that README.md describes.
+/// After a failure there is no new file, and one that had the name is as it was. Collective over
+/// `team`, with the same options: each rank computes a part of the rows, with threads of its own,
+/// and all write into one file, through the page cache. The outcome is the same on all; counts in
+/// the report are those of the rank unless README.md says otherwise.
 Result<Json> remap(const RemapOptions& options, Team& team);
 
 }  // namespace forebay::cube

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command `remap` from words to files: what comes out, and that nothing does if it fails.
+#include "cube/remap.hpp"
+
 #include <filesystem>
 #include <fstream>
 
@@ -114,6 +116,22 @@ TEST_F(Remap, threads_and_memory_change_no_byte) {
     Words five{"--spec", spec, "--threads", "5", "--memory", "1MiB"};
     five.insert(five.end(), storing.begin(), storing.end());
     remap(five);
+    EXPECT_TRUE(testing::contents_of(b_) == expected);
+  }
+}
+
+TEST_F(Remap, rows_may_be_longer_than_buffers) {
+  run({"generate", a_, "--threads", "3000", "--metrics", "4", "--cnodes", "20"});
+  RemapOptions options{
+      .input = a_, .output = b_, .specification = specification(kTwo), .threads = 3};
+  for (const std::optional<int> level : {std::optional<int>(), std::optional(1)}) {
+    options.packing_level = level;
+    options.buffer_bytes_max = 64U << 20U;
+    Team alone;
+    ASSERT_TRUE(cube::remap(options, alone));
+    const auto expected = testing::contents_of(b_);
+    options.buffer_bytes_max = 4096;  // of rows of 24000
+    ASSERT_TRUE(cube::remap(options, alone));
     EXPECT_TRUE(testing::contents_of(b_) == expected);
   }
 }

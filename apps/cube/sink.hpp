@@ -8,9 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
-
-#include "command/published_file.hpp"
 
 namespace forebay::cube {
 
@@ -20,18 +17,6 @@ class Sink {
   virtual ~Sink() = default;
   /// Takes all of `bytes`, which the caller may change as soon as it returns.
   virtual Status write(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
-};
-
-/// A file, written when write() is called.
-class FileSink : public Sink {
- public:
-  explicit FileSink(command::PublishedFile& file) : file_(file) {}
-  Status write(std::uint64_t offset, std::span<const std::byte> bytes) override {
-    return file_.write(offset, bytes);
-  }
-
- private:
-  command::PublishedFile& file_;
 };
 
 }  // namespace forebay::cube

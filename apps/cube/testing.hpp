@@ -9,9 +9,11 @@
 
 #include <zlib.h>
 
+#include "command/published_file.hpp"
 #include "command/testing.hpp"
 #include "cube/anchor.hpp"
 #include "cube/byte_source.hpp"
+#include "cube/sink.hpp"
 
 namespace forebay::cube::testing {
 
@@ -36,6 +38,18 @@ class MemorySource : public ByteSource {
  private:
   std::string path_ = "memory";
   std::vector<std::byte> bytes_;
+};
+
+/// A file, written when write() is called.
+class FileSink : public Sink {
+ public:
+  explicit FileSink(command::PublishedFile& file) : file_(file) {}
+  Status write(std::uint64_t offset, std::span<const std::byte> bytes) override {
+    return file_.write(offset, bytes);
+  }
+
+ private:
+  command::PublishedFile& file_;
 };
 
 /// Two measured metrics (EXCLUSIVE INT16 of id 0, INCLUSIVE DOUBLE of id 20), the call tree
