@@ -46,6 +46,13 @@ class MetricRows {
   /// cannot be, or are smallest or largest values, which cannot be taken apart.
   Result<ValueType> converted_type(const FlavouredRow& which) const;
 
+  /// Calls `visit` with the number of each stored row that the row is made of.
+  template <class Visit>
+  void for_each_stored(const FlavouredRow& which, const Visit& visit) const {
+    for (const Term& term : terms_of(which))
+      visit(term.row);
+  }
+
   /// A row of single numbers, one for each location. Fails with kUnsupported, naming the metric,
   /// for values of other types, and as converted_type() does.
   Status read_numbers(const FlavouredRow& which,

@@ -14,6 +14,10 @@ namespace forebay::cube {
 
 namespace {
 
+/// So many rows for each thread are told of before they are asked for: compressing one takes longer
+/// than reading a few.
+constexpr std::uint64_t kRowsAhead = 2;
+
 /// Bytes that follow each other in the file, gathered in buffers of the stream.
 class RunWriter {
  public:
@@ -121,8 +125,11 @@ class PackedRows {
 
   Status pack(const std::vector<RowChunk>& rows) {
     packed_.assign(rows.size(), {});
+    const std::uint64_t ahead = std::min<std::uint64_t>(rows.size(), kRowsAhead * writer_.threads);
+    for (const RowChunk& row : std::span(rows).first(ahead))
+      writer_.rows.expect(row);
     return for_each_at_once(rows.size(), writer_.threads, [&](std::uint64_t i, unsigned thread) {
-      if (i + writer_.threads < rows.size()) writer_.rows.expect(rows[i + writer_.threads]);
+      if (i + ahead < rows.size()) writer_.rows.expect(rows[i + ahead]);
       return pack_row(rows[i], thread, packed_[i]);
     });
   }

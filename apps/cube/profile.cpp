@@ -227,6 +227,12 @@ Status Profile::read_row(std::size_t metric,
   return {};
 }
 
+void Profile::expect_row(std::size_t metric, std::uint32_t row) const {
+  const std::optional<StoredRows>& rows = rows_[metric];
+  const auto place = rows ? rows->place_of(row) : std::nullopt;
+  if (place) source_->expect(rows->row(*place));
+}
+
 Result<std::string> Profile::text_of(const Member& member) const {
   return text_at(*source_, member.bytes);
 }

@@ -86,6 +86,9 @@ class Profile {
                   std::span<std::byte> into,
                   RowScratch& scratch) const;
 
+  /// The row will be read soon: a hint. Whether it is there or not does not matter.
+  void expect_row(std::size_t metric, std::uint32_t row) const;
+
   /// The content of a member that is text.
   Result<std::string> text_of(const Member& member) const;
 

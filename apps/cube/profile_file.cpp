@@ -3,6 +3,7 @@
 
 #include <forebay/runtime.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -14,6 +15,9 @@
 namespace forebay::cube {
 
 namespace {
+
+/// What Linux reads ahead where nobody has set it otherwise.
+constexpr std::uint64_t kReadAheadBytes = 128ULL << 10U;
 
 class PlainSource : public ByteSource {
  public:
@@ -43,6 +47,16 @@ class PlainSource : public ByteSource {
     return {};
   }
 
+  /// Linux reads no more for one call than it reads ahead by itself: hence many of them.
+  void expect(ByteRange range) const override {
+    while (!range.empty()) {
+      const std::uint64_t step = std::min(range.size, kReadAheadBytes);
+      static_cast<void>(::posix_fadvise(descriptor_, static_cast<off_t>(range.offset),
+                                        static_cast<off_t>(step), POSIX_FADV_WILLNEED));
+      range = {range.offset + step, range.size - step};
+    }
+  }
+
  private:
   Status ends(std::uint64_t offset, std::size_t missing_bytes) const {
     return failure(
@@ -69,6 +83,7 @@ class SessionSource : public ByteSource {
     if (!count) return tl::unexpected<Error>(count.error());
     return {};
   }
+  void expect(ByteRange range) const override { session_.prefetch(range); }
 
  private:
   // In this order, so that the Runtime goes last.

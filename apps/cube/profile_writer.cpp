@@ -11,6 +11,10 @@ namespace forebay::cube {
 
 namespace {
 
+/// So many chunks for each thread are told of before they are asked for: one is computed while the
+/// input of the next is read.
+constexpr std::uint64_t kChunksAhead = 2;
+
 Status write_frame(const ProfileWriter& writer, std::span<const Piece> frame) {
   for (const Piece& piece : frame) {
     const Status wrote = writer.output.write(piece.offset, piece.bytes);
@@ -64,10 +68,13 @@ Status write_plain_rows(const ProfileWriter& writer,
                         std::span<const Piece> frame,
                         std::span<const RowChunk> chunks) {
   PlainRows rows(writer, layout);
+  const std::uint64_t ahead = std::min<std::uint64_t>(chunks.size(), kChunksAhead * writer.threads);
+  for (const RowChunk& chunk : chunks.first(ahead))
+    writer.rows.expect(chunk);
   // The frame is one more turn, the first: it is written while rows are computed.
   return for_each_at_once(chunks.size() + 1, writer.threads, [&](std::uint64_t i, unsigned thread) {
     if (i == 0) return write_frame(writer, frame);
-    if (i - 1 + writer.threads < chunks.size()) writer.rows.expect(chunks[i - 1 + writer.threads]);
+    if (i - 1 + ahead < chunks.size()) writer.rows.expect(chunks[i - 1 + ahead]);
     return rows.write(chunks[i - 1], thread);
   });
 }

@@ -41,6 +41,20 @@ Result<std::string> text_of_file(const std::string& path) {
   return text;
 }
 
+struct Input {
+  std::shared_ptr<const TimedSource> source;
+  Profile profile;
+};
+
+Result<Input> open_input(const std::string& path) {
+  auto plain = open_plain_source(path);
+  if (!plain) return refuse(plain);
+  auto source = std::make_shared<const TimedSource>(std::move(*plain));
+  auto profile = Profile::open(source);
+  if (!profile) return refuse(profile);
+  return Input{std::move(source), std::move(*profile)};
+}
+
 /// What computes, and with what.
 struct ChosenSpecification {
   cubepl::Specification specification = {};
@@ -159,12 +173,7 @@ class Remapping {
 
   /// So much that the rows which all chunks of some call paths are computed from fit the cache.
   std::uint64_t chunk_bytes_wanted() const {
-    std::uint64_t inputs = 0;
-    for (std::size_t i = 0; i < profile_.anchor().metrics.size(); ++i) {
-      const std::string& name = profile_.anchor().metrics[i].unique_name;
-      const bool may_be_asked_for = source_->derivation().program().find(name).has_value();
-      if (may_be_asked_for && profile_.rows(i)) ++inputs;
-    }
+    const std::uint64_t inputs = source_->inputs().size();
     const bool computes = std::ranges::count(metrics_, RowOrigin::kComputed, &RemapMetric::origin);
     const std::uint64_t most = std::min(kBufferBytesUsual, options_.buffer_bytes_max);
     if (!computes || inputs == 0) return most;
@@ -243,10 +252,10 @@ class Remapping {
 
 Result<Json> remap(const RemapOptions& options, Team& team) {
   const auto start = std::chrono::steady_clock::now();
-  const auto profile = open_profile(options.input);
-  const Status opened = team.agree(profile ? Status() : Status(refuse(profile)));
+  const auto input = open_input(options.input);
+  const Status opened = team.agree(input ? Status() : Status(refuse(input)));
   if (!opened) return refuse(opened);
-  Remapping remapping(options, *profile, team);
+  Remapping remapping(options, input->profile, team);
   if (const Status planned = team.agree(remapping.plan()); !planned) return refuse(planned);
   if (const Status written = remapping.write(); !written) return refuse(written);
   const auto written_bytes = remapping.written_bytes();
@@ -260,6 +269,8 @@ Result<Json> remap(const RemapOptions& options, Team& team) {
   report["threads"] = options.threads;
   report["seconds"] = elapsed.count();
   report["bytes_per_s"] = static_cast<double>(file_bytes) / elapsed.count();
+  report["read_bytes"] = input->source->read_bytes();
+  report["read_s"] = input->source->read_s();
   report["written_bytes"] = *written_bytes;
   report["write_amplification"] =
       static_cast<double>(*written_bytes) / static_cast<double>(file_bytes);

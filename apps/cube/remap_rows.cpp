@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "cube/input_forecast.hpp"
+
 namespace forebay::cube {
 
 namespace {
@@ -34,6 +36,16 @@ Result<std::unique_ptr<RemapSource>> RemapSource::create(const Profile& profile,
   if (!derivation) return tl::unexpected<Error>(derivation.error());
   made->derivation_ = std::move(*derivation);
   return made;
+}
+
+std::vector<std::size_t> RemapSource::inputs() const {
+  std::vector<std::size_t> inputs;
+  const auto& metrics = profile_.anchor().metrics;
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    const bool may_be_asked_for = derivation_->program().find(metrics[i].unique_name).has_value();
+    if (may_be_asked_for && profile_.rows(i)) inputs.push_back(i);
+  }
+  return inputs;
 }
 
 RowMaker::RowMaker(const RemapSource& source)
@@ -82,9 +94,15 @@ Status RowMaker::compute(const RemapMetric& metric,
 RemapRows::RemapRows(const RemapSource& source,
                      std::vector<const RemapMetric*> metrics,
                      unsigned threads)
-    : metrics_(std::move(metrics)) {
+    : metrics_(std::move(metrics)), forecast_(std::make_unique<InputForecast>(source)) {
   for (unsigned i = 0; i < threads; ++i)
     makers_.push_back(std::make_unique<RowMaker>(source));
+}
+
+RemapRows::~RemapRows() = default;
+
+void RemapRows::expect(const RowChunk& chunk) {
+  forecast_->expect(*metrics_[chunk.metric], chunk.first, chunk.count);
 }
 
 }  // namespace forebay::cube

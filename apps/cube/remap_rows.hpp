@@ -31,6 +31,9 @@ class RemapSource {
   const cubepl::Derivation& derivation() const noexcept { return *derivation_; }
   RemapInput input() const noexcept { return {profile_, *derivation_, specified_}; }
   const RowCache& cache() const noexcept { return cache_; }
+  const MetricRows& rows() const noexcept { return rows_; }
+  /// Metrics of the profile that have rows and that expressions may ask for.
+  std::vector<std::size_t> inputs() const;
 
  private:
   friend class RowMaker;
@@ -67,18 +70,24 @@ class RowMaker {
   std::vector<double> values_;
 };
 
+class InputForecast;
+
 /// The rows of a new profile, made by as many threads.
 class RemapRows final : public RowSource {
  public:
   /// `metrics` are those of NewProfile; they and `source` outlive it.
   RemapRows(const RemapSource& source, std::vector<const RemapMetric*> metrics, unsigned threads);
 
+  ~RemapRows() override;
+
   Status fill(const RowChunk& chunk, std::span<std::byte> into, unsigned thread) override {
     return makers_[thread]->fill(*metrics_[chunk.metric], chunk.first, into);
   }
+  void expect(const RowChunk& chunk) override;
 
  private:
   const std::vector<const RemapMetric*> metrics_;
+  const std::unique_ptr<InputForecast> forecast_;
   std::vector<std::unique_ptr<RowMaker>> makers_;
 };
 
