@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace forebay::cube {
 
 namespace {
@@ -113,11 +115,23 @@ cubepl::Facts facts_of(const Anchor& anchor, const std::string& path) {
   return facts;
 }
 
+Error CachedView::too_many_rows() const {
+  const std::size_t row_bytes = facts_.locations.size() * sizeof(double);
+  return Error(
+      {.kind = ErrorClass::kLimit,
+       .operation = "evaluate",
+       .path = facts_.filename,
+       .cause = fmt::format("the values of one row are computed of more than {} rows of {} "
+                            "bytes at once; it needs more --memory",
+                            held_.size(), row_bytes)});
+}
+
 Result<std::span<const double>> CachedView::row(const cubepl::InputRow& which) {
   const bool is_inclusive = which.flavour == cubepl::Flavour::kInclusive;
   const FlavouredRow row{which.metric, numbers_.place_of[which.callpath],
                          is_inclusive ? MetricKind::kInclusive : MetricKind::kExclusive};
   if (cache_.is_zero(row)) return std::span<const double>();
+  if (held_.size() >= cache_.held_rows_max()) return tl::unexpected<Error>(too_many_rows());
   auto handle = cache_.get(row, scratch_);
   if (!handle) return tl::unexpected<Error>(handle.error());
   held_.push_back(std::move(*handle));

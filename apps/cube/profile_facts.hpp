@@ -27,11 +27,16 @@ class CachedView final : public cubepl::ProfileView {
       : facts_(facts), numbers_(numbers), cache_(cache) {}
 
   const cubepl::Facts& facts() const override { return facts_; }
+  /// Fails with kLimit, naming the memory, where more rows are needed at once than
+  /// RowCache::held_rows_max().
   Result<std::span<const double>> row(const cubepl::InputRow& which) override;
   /// Lets go of the rows that were asked for. To be called between evaluations.
   void release() noexcept { held_.clear(); }
+  void forget_rows() override { release(); }
 
  private:
+  Error too_many_rows() const;
+
   const cubepl::Facts& facts_;
   const ScriptNumbers& numbers_;
   RowCache& cache_;

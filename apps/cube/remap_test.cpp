@@ -148,6 +148,23 @@ TEST_F(Remap, derived_metrics_are_stored_in_their_tree) {
   EXPECT_EQ(profile.at("metrics").at(2).at("kind"), "INCLUSIVE");
 }
 
+TEST_F(Remap, what_needs_all_rows_at_once_says_that_it_needs_memory) {
+  // A row takes 80 kB, so 13 of them fit; the ratio needs those of all call paths at once.
+  run({"generate", a_, "--threads", "10000", "--metrics", "2", "--cnodes", "40"});
+  const std::string spec = specification(
+      R"(<metric type="PREDERIVED_EXCLUSIVE"><uniq_name>twice</uniq_name>
+           <cubepl>2 * metric::time(e)</cubepl></metric>
+         <metric type="POSTDERIVED"><uniq_name>ratio</uniq_name>
+           <cubepl>metric::twice(i) / metric::visits(i)</cubepl></metric>)");
+  remap({"--spec", spec, "--select", "twice", "--inclusive", "twice", "--memory", "1MiB"});
+  const auto expected = testing::contents_of(b_);
+  remap({"--spec", spec, "--select", "twice", "--inclusive", "twice"});
+  EXPECT_TRUE(testing::contents_of(b_) == expected);
+  const std::string message = refusal({"--spec", spec, "--memory", "1MiB"});
+  expect_text(message, "of more than 13 rows of 80000 bytes at once; it needs more --memory");
+  remap({"--spec", spec, "--memory", "8MiB"});
+}
+
 TEST_F(Remap, select_writes_nothing_else) {
   const Json report = remap({"--spec", specification(kTwo), "--select", "twice,visits"});
   const Json& metrics = report.at("profile").at("metrics");

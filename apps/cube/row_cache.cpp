@@ -51,6 +51,7 @@ RowCache::RowCache(const MetricRows& rows, std::uint64_t budget_bytes)
           1,
           budget_bytes / (sizeof(double) *
                           std::max<std::uint64_t>(1, rows.profile().anchor().location_count())))),
+      held_rows_max_(std::max(kept_rows_max_, 2 * rows.profile().anchor().metrics.size())),
       pool_(std::make_shared<Pool>(rows.profile().anchor().location_count())) {}
 
 RowCache::~RowCache() = default;

@@ -36,6 +36,10 @@ class RowCache {
   /// Whether all values are known to be zero.
   bool is_zero(const FlavouredRow& which) const { return rows_.is_zero(which); }
 
+  /// How many rows one thread may hold: what the budget has room for, and in any case each metric
+  /// in both flavours, which is what an expression of one call path can ask for.
+  std::size_t held_rows_max() const noexcept { return held_rows_max_; }
+
   /// How many rows were read so far.
   std::uint64_t read_count() const;
 
@@ -52,6 +56,7 @@ class RowCache {
 
   const MetricRows& rows_;
   const std::size_t kept_rows_max_;
+  const std::size_t held_rows_max_;
   const std::shared_ptr<Pool> pool_;
   mutable std::mutex mutex_;  // guards what follows
   Recent recent_;             // the last one used comes first

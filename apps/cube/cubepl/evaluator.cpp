@@ -29,33 +29,132 @@ Status Evaluator::evaluate(const OutputRow& which,
   machine_.error.reset();
   rows_.clear();
   sums_.clear();
-  for (std::size_t done = 0; done < locations.count && !machine_.error; done += kLanesMax) {
-    const std::size_t count = std::min(kLanesMax, locations.count - done);
-    evaluate_piece({.metric = which.metric,
-                    .callpath = which.callpath,
-                    .flavour = which.flavour,
-                    .locations = {locations.first + done, count}},
-                   values.subspan(done, count));
+  if (!adds_up_below(which)) {
+    evaluate_own(which, locations, values);
+  } else {
+    const std::size_t numbers = kTreeBytesMax / sizeof(double) / levels_below(which.callpath);
+    const std::size_t step = std::max(kLanesMax, numbers / kLanesMax * kLanesMax);
+    for (std::size_t done = 0; done < locations.count && !machine_.error; done += step) {
+      const std::size_t count = std::min(step, locations.count - done);
+      evaluate_below(which, {locations.first + done, count}, values.subspan(done, count));
+    }
   }
   if (machine_.error) return tl::unexpected<Error>(*machine_.error);
   return {};
 }
 
-void Evaluator::evaluate_piece(const Place& place, std::span<double> values) {
-  const Lanes lanes = value(place);
+void Evaluator::evaluate_own(const OutputRow& which,
+                             LocationRange locations,
+                             std::span<double> values) {
+  for (std::size_t done = 0; done < locations.count && !machine_.error; done += kLanesMax) {
+    const std::size_t count = std::min(kLanesMax, locations.count - done);
+    fill_piece({.metric = which.metric,
+                .callpath = which.callpath,
+                .flavour = which.flavour,
+                .locations = {locations.first + done, count}},
+               values.subspan(done, count), [this](const Place& place) { return value(place); });
+  }
+}
+
+template <class Compute>
+void Evaluator::fill_piece(const Place& place, std::span<double> values, const Compute& compute) {
+  const Lanes lanes = compute(place);
   if (machine_.error && values.size() > 1) {
     // A limit may be reached in a branch, or on a right side, that no location has to take.
     machine_.error.reset();
     Place alone = place;
     for (std::size_t i = 0; i < values.size() && !machine_.error; ++i) {
       alone.locations = {place.locations.first + i, 1};
-      values[i] = value(alone).number();
+      values[i] = compute(alone).number();
     }
   } else if (lanes.is_uniform()) {
     std::ranges::fill(values, lanes.number());
   } else {
     std::copy_n(lanes.numbers(), values.size(), values.begin());
   }
+}
+
+/// Whether values are sums over the call paths below, by whole rows instead of by pieces: so that
+/// rows of one call path at a time are in memory, and not those of all.
+bool Evaluator::adds_up_below(const OutputRow& which) const {
+  const MetricKind kind = derivation_.program().kind_of(which.metric);
+  return kind == MetricKind::kPrederivedExclusive && which.flavour == Flavour::kInclusive &&
+         !derivation_.is_off(which.metric) && !derivation_.children_of(which.callpath).empty();
+}
+
+std::size_t Evaluator::levels_below(std::size_t callpath) const {
+  std::size_t levels = 0;
+  std::vector<std::size_t> level{callpath};
+  for (std::vector<std::size_t> next; !level.empty(); level = std::exchange(next, {})) {
+    ++levels;
+    for (const std::size_t above : level) {
+      const auto children = derivation_.children_of(above);
+      next.insert(next.end(), children.begin(), children.end());
+    }
+  }
+  return levels;
+}
+
+/// As all_below(), row by row: the same sums in the same order.
+void Evaluator::evaluate_below(const OutputRow& which,
+                               LocationRange block,
+                               std::span<double> values) {
+  std::vector<RowLevel> way;
+  way.push_back(own_row(which, block, which.callpath));
+  while (!machine_.error) {
+    const auto children = derivation_.children_of(way.back().callpath);
+    if (way.back().next_child < children.size()) {
+      const std::size_t child = children[way.back().next_child++];
+      way.push_back(own_row(which, block, child));
+      continue;
+    }
+    std::vector<double> total = std::move(way.back().totals);
+    way.pop_back();
+    if (way.empty()) {
+      std::ranges::copy(total, values.begin());
+    } else {
+      add_row(which, block, total, way.back().totals);
+    }
+    spare_rows_.push_back(std::move(total));
+    if (way.empty()) return;
+  }
+}
+
+Evaluator::RowLevel Evaluator::own_row(const OutputRow& which,
+                                       LocationRange block,
+                                       std::size_t callpath) {
+  RowLevel level{.callpath = callpath, .next_child = 0, .totals = {}};
+  if (!spare_rows_.empty()) {
+    level.totals = std::move(spare_rows_.back());
+    spare_rows_.pop_back();
+  }
+  level.totals.resize(block.count);
+  evaluate_own({which.metric, callpath, Flavour::kExclusive}, block, level.totals);
+  rows_.clear();
+  profile_.forget_rows();
+  return level;
+}
+
+void Evaluator::add_row(const OutputRow& which,
+                        LocationRange block,
+                        std::span<const double> right,
+                        std::span<double> left) {
+  const auto sum = [&](const Place& place) {
+    const std::size_t at = place.locations.first - block.first;
+    if (place.locations.count == 1)
+      return combined(place, Op::kAdd, Lanes(left[at]), Lanes(right[at]));
+    return combined(place, Op::kAdd, Lanes::view(&left[at]), Lanes::view(&right[at]));
+  };
+  for (std::size_t done = 0; done < block.count && !machine_.error; done += kLanesMax) {
+    const std::size_t count = std::min(kLanesMax, block.count - done);
+    fill_piece({.metric = which.metric,
+                .callpath = which.callpath,
+                .flavour = which.flavour,
+                .locations = {block.first + done, count}},
+               left.subspan(done, count), sum);
+  }
+  rows_.clear();
+  profile_.forget_rows();
 }
 
 Lanes Evaluator::value(const Place& place) {

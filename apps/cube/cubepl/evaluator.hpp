@@ -22,6 +22,9 @@ struct OutputRow {
   Flavour flavour = Flavour::kExclusive;  ///< not kSame
 };
 
+/// Memory for sums of whole rows, of each thread: longer rows are summed up part by part.
+inline constexpr std::size_t kTreeBytesMax = std::size_t{64} << 20U;
+
 /// One for each thread.
 class Evaluator final : private MetricValues {
  public:
@@ -33,8 +36,9 @@ class Evaluator final : private MetricValues {
 
   /// Writes the values at `locations` to `values`, which has as many elements. The time is that of
   /// one evaluation, or, for the inclusive values of a PREDERIVED_EXCLUSIVE metric, of one for each
-  /// call path below. The Error is the profile's, or names the place in a script; then `values` may
-  /// have been written in part.
+  /// call path below, each of whose rows are forgotten before the next; their sums take a row for
+  /// each level of the call tree, kTreeBytesMax at most. The Error is the profile's, or names the
+  /// place in a script; then `values` may have been written in part.
   Status evaluate(const OutputRow& which, LocationRange locations, std::span<double> values);
 
  private:
@@ -55,7 +59,26 @@ class Evaluator final : private MetricValues {
     Lanes total;
   };
 
-  void evaluate_piece(const Place& place, std::span<double> values);
+  /// Sums of one call of evaluate(): a call path on the way down, and the totals so far.
+  struct RowLevel {
+    std::size_t callpath;
+    std::size_t next_child;
+    std::vector<double> totals;
+  };
+
+  bool adds_up_below(const OutputRow& which) const;
+  std::size_t levels_below(std::size_t callpath) const;
+  void evaluate_below(const OutputRow& which, LocationRange block, std::span<double> values);
+  RowLevel own_row(const OutputRow& which, LocationRange block, std::size_t callpath);
+  void add_row(const OutputRow& which,
+               LocationRange block,
+               std::span<const double> right,
+               std::span<double> left);
+
+  void evaluate_own(const OutputRow& which, LocationRange locations, std::span<double> values);
+  /// Fills `values` with what `compute` gives for `place`, which has as many locations.
+  template <class Compute>
+  void fill_piece(const Place& place, std::span<double> values, const Compute& compute);
   Lanes value(const Place& place) override;
   double sum(const Node& reference, const Place& place) override;
 
@@ -76,7 +99,8 @@ class Evaluator final : private MetricValues {
   Machine machine_;
   std::vector<KnownRow> rows_;
   std::vector<KnownSum> sums_;
-  std::vector<std::optional<double>> totals_;  // of a metric over everything
+  std::vector<std::optional<double>> totals_;    // of a metric over everything
+  std::vector<std::vector<double>> spare_rows_;  // fresh memory would cost as much as the sums
 };
 
 }  // namespace forebay::cubepl

@@ -181,6 +181,39 @@ TEST(Evaluator, rows_are_asked_for_once_and_not_where_a_mask_is_zero) {
   EXPECT_EQ(profile->row_count, 2);
 }
 
+TEST(Evaluator, sums_over_call_paths_hold_the_rows_of_one_at_a_time) {
+  const auto profile = small_profile();
+  const auto derived =
+      derive(specification(metric("m", "PREDERIVED_EXCLUSIVE",
+                                  "<cubepl>metric::time(e) + metric::visits(e)</cubepl>")),
+             *profile);
+  EXPECT_THAT(derived.row(*profile, "m", 0, kInclusive), ElementsAre(118.5, 225, 336.25));
+  EXPECT_EQ(profile->row_count, 8);
+  EXPECT_EQ(profile->rows_held_max, 2);
+}
+
+TEST(Evaluator, long_rows_are_summed_over_call_paths_in_pieces_that_fit_together) {
+  constexpr std::size_t kLocations = 2 * kLanesMax + 100;
+  const auto profile = small_profile();
+  profile->told.locations.clear();
+  profile->told.location_groups.clear();
+  profile->told.system_nodes.clear();
+  profile->add_locations(kLocations);
+  for (std::size_t callpath = 0; callpath < 4; ++callpath) {
+    std::vector<double> values(kLocations);
+    for (std::size_t i = 0; i < kLocations; ++i)
+      values[i] = static_cast<double>((callpath + 1) * i);
+    profile->set(0, callpath, values);
+  }
+  const auto derived =
+      derive(specification(metric("m", "PREDERIVED_EXCLUSIVE", "<cubepl>metric::time(e)</cubepl>")),
+             *profile);
+  const std::vector<double> values = derived.row(*profile, "m", 0, kInclusive);
+  ASSERT_EQ(values.size(), kLocations);
+  for (std::size_t i = 0; i < kLocations; ++i)
+    ASSERT_EQ(values[i], static_cast<double>(10 * i));
+}
+
 TEST(Evaluator, a_row_that_cannot_be_read_is_the_profiles_error) {
   const auto profile = small_profile();
   const auto derived = derive(own_specification(), *profile);

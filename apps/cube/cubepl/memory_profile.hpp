@@ -2,6 +2,7 @@
 // A profile in memory for tests and for the fuzzer.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,6 +24,7 @@ class MemoryProfile : public ProfileView {
 
   Result<std::span<const double>> row(const InputRow& which) override {
     ++row_count;
+    rows_held_max = std::max(rows_held_max, ++rows_held);
     if (broken) return failure({.kind = ErrorClass::kIo, .operation = "read", .path = "broken"});
     if (which.flavour == Flavour::kExclusive) return exclusive(which.metric, which.callpath);
     auto& sum = inclusive_[{which.metric, which.callpath}];
@@ -56,8 +58,12 @@ class MemoryProfile : public ProfileView {
                                 .type = "thread"});
   }
 
-  int row_count = 0;    ///< rows that were asked for
-  bool broken = false;  ///< asking for one fails
+  void forget_rows() override { rows_held = 0; }
+
+  int row_count = 0;      ///< rows that were asked for
+  int rows_held = 0;      ///< since rows were forgotten
+  int rows_held_max = 0;  ///< at any time
+  bool broken = false;    ///< asking for one fails
 
  private:
   std::span<const double> exclusive(std::size_t metric, std::size_t callpath) const {

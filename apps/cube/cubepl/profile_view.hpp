@@ -96,9 +96,12 @@ class ProfileView {
   virtual const Facts& facts() const = 0;
 
   /// The row's values, one for each location, or none at all if all of them are 0. They must stay
-  /// as they are until Evaluator::evaluate() returns, which asks for a row once. Called by the
-  /// thread that evaluates.
+  /// as they are until Evaluator::evaluate() returns or calls forget_rows(); in between it asks for
+  /// a row once. Called by the thread that evaluates.
   virtual Result<std::span<const double>> row(const InputRow& which) = 0;
+
+  /// None of the rows so far is needed any more, unless it is asked for again.
+  virtual void forget_rows() {}
 };
 
 }  // namespace forebay::cubepl
