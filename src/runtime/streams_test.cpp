@@ -134,8 +134,8 @@ std::vector<std::vector<int>> copiers_beside_a_bound_thread(WriterCores cores) {
     Runtime runtime(tested({.writer_cores = cores}));
     auto out = runtime.output_stream({.access = Access::kBuffered, .buffer_bytes = 1_MiB});
     write_file(*out, folder / "data", 2_MiB);
+    EXPECT_TRUE(out->drain());  // from then on those who copied have their names
     places = places_of_copiers();
-    EXPECT_TRUE(out->drain());
   }).join();
   return places;
 }
