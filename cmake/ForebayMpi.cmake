@@ -44,8 +44,9 @@ target_link_libraries(forebay_mpi_interface INTERFACE MPI::MPI_CXX)
 add_custom_target(mpi_tests)
 
 # Ranks that wait give the core to those that work, and Open MPI says nothing about hardware that is
-# not there.
+# not there. No test depends on the profile of whoever runs it.
 set(forebay_mpi_environment
+    FOREBAY_PROFILE=
     MPIR_CVAR_POLLS_BEFORE_YIELD=10
     OMPI_MCA_mpi_yield_when_idle=1
     OMPI_MCA_btl_base_warn_component_unused=0

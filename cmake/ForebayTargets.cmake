@@ -124,8 +124,8 @@ endfunction()
 
 # forebay_test(<name> SOURCES <files> [LIBRARIES <targets>] [DEFINITIONS <NAME=value>])
 #
-# Makes the GoogleTest program test_<name>; ctest runs each of its cases under the label <name>.
-# Nothing is made where FOREBAY_TESTS is off.
+# Makes the GoogleTest program test_<name>; ctest runs each of its cases under the label <name>,
+# without the profile of whoever runs them. Nothing is made where FOREBAY_TESTS is off.
 function(forebay_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;DEFINITIONS")
   forebay_reject_unparsed(forebay_test "${arg_UNPARSED_ARGUMENTS}")
@@ -142,7 +142,7 @@ function(forebay_test name)
     TEST_PREFIX "${name}."
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${name} TIMEOUT 120)
+    PROPERTIES LABELS ${name} TIMEOUT 120 ENVIRONMENT FOREBAY_PROFILE=)
 endfunction()
 
 # Stops on a misspelt keyword instead of dropping what follows it.

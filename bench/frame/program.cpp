@@ -3,15 +3,22 @@
 // this and draws tables and pictures.
 #include "bench/frame/program.hpp"
 
+#include <forebay/config.hpp>
+
 #include <cstdio>
 #include <exception>
 #include <string>
 
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
 
+#include "base/descriptor.hpp"
 #include "bench/frame/clock.hpp"
 #include "bench/frame/command.hpp"
 #include "bench/frame/work_folder.hpp"
+#include "model/profile_place.hpp"
+#include "storage/file_system.hpp"
+#include "stream/in_flight_limit.hpp"
 #include "tools/probe/file_system.hpp"
 #include "tools/probe/machine.hpp"
 
@@ -33,6 +40,20 @@ void print(const nlohmann::json& document) {
   std::puts(document.dump(2, ' ', false, Handler::replace).c_str());
 }
 
+// How many bytes streams may have under way in the folder, and by which profile: benchmarks run
+// with that of whoever runs them, as programs do.
+nlohmann::json limit_of(const std::filesystem::path& folder) {
+  const std::string path = model::profile_in_force(process_environment());
+  const auto profile = path.empty() ? model::Profile() : model::load_profile(path);
+  if (!profile) return {{"profile", path}, {"reason", profile.error().message()}};
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto limit =
+      stream::in_flight_limit(*profile, folder, storage::file_system_of(opened.get()));
+  return {{"profile", path.empty() ? nlohmann::json() : nlohmann::json(path)},
+          {"bytes", limit.bytes},
+          {"reason", limit.reason}};
+}
+
 // What the machine is, and how busy others kept it while we measured.
 class MachineBlock {
  public:
@@ -42,6 +63,7 @@ class MachineBlock {
     if (const auto found = probe::describe_file_system(folder)) {
       json_["file_system"] = to_json(*found);
     }
+    json_["in_flight"] = limit_of(folder);
   }
 
   nlohmann::json finish() {

@@ -17,6 +17,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -79,8 +80,10 @@ struct RuntimeOptions {
   std::string machine = {};
   WriterCores writer_cores = WriterCores::kApart;
   /// The path of a profile (docs/formats/profile.md): how many bytes streams have under way to each
-  /// place. Empty: as is usual for its kind. One that cannot be read is an Error of each stream.
-  std::string profile = {};
+  /// place. Absent: the one that FOREBAY_PROFILE names, else that of whoever runs the program,
+  /// which `forebay calibrate --profile` makes, where there is one. Empty: none, so that all is as
+  /// is usual for its kind. One that cannot be read is an Error of each stream.
+  std::optional<std::string> profile = std::nullopt;
   /// Where coroutines resume by default; null: the Runtime's own EventLoop. Must outlive the
   /// Runtime.
   Executor* executor = nullptr;

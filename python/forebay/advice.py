@@ -5,6 +5,7 @@ Pure functions of the document: each rule is tested without the machine it is ab
 nothing to say returns None.
 """
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -104,6 +105,33 @@ def about_direct_access(document: dict) -> Advice:
         GOOD,
         f"Files in {folder['folder']} ({folder['type']}) can be read directly, in units of "
         f"{units.size(direct['offset_alignment_bytes'])}.",
+    )
+
+
+def about_profile(document: dict) -> Advice | None:
+    complaint = document["backends"]["profile"]["complaint"]
+    if not complaint:
+        return None
+    return Advice(
+        WARN,
+        f"{complaint}: no stream can be made with this profile. Put it right, or run programs with "
+        "FOREBAY_PROFILE= (empty) meanwhile.",
+    )
+
+
+def about_in_flight(document: dict) -> Advice | None:
+    folder = document["folder"]["folder"]
+    limit = next((one for one in document["backends"]["limits"] if one["place"] == folder), None)
+    if limit is None or document["backends"]["profile"]["complaint"]:
+        return None
+    size = units.size(limit["bytes"])
+    if limit["by"] == "profile":
+        path = document["backends"]["profile"]["path"]
+        return Advice(GOOD, f"Streams to {folder} have at most {size} under way, as {path} says.")
+    return Advice(
+        NOTE,
+        f"How much should be under way to {folder} was never measured: streams take {size}, "
+        f"{limit['reason']}. `forebay calibrate {shlex.quote(folder)} --profile` finds out, once.",
     )
 
 
@@ -251,6 +279,8 @@ RULES: tuple[Callable[[dict], Advice | None], ...] = (
     about_posix_aio,
     about_registered_buffers,
     about_direct_access,
+    about_profile,
+    about_in_flight,
     about_depth,
     about_page_cache,
     about_cores,

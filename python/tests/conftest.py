@@ -32,6 +32,15 @@ class Ran:
         return json.loads(self.out)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_settings(tmp_path_factory):
+    """No settings: what was measured on this machine changes no test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("settings")))
+        patch.delenv("FOREBAY_PROFILE", raising=False)
+        yield
+
+
 @pytest.fixture
 def forebay(capsys):
     """Runs the command line in this process."""

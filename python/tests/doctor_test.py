@@ -20,6 +20,7 @@ def rate(name, value):
     return {"id": name, "what": name, "value": value, "unit": "B/s", "high": None, "bytes": 1}
 
 
+USUAL_LIMIT = {"place": "/data", "bytes": 32 << 20, "by": "default", "reason": "as usual"}
 HEALTHY = {
     "version": __version__,
     "machine": {
@@ -59,6 +60,8 @@ HEALTHY = {
     "backends": {
         "engine": "auto",
         "complaint": "",
+        "profile": {"path": "/config/profile.toml", "complaint": ""},
+        "limits": [{"place": "/data", "bytes": 24 << 20, "by": "profile", "reason": "as said"}],
         "uses": [
             {
                 "place": "/data",
@@ -116,7 +119,7 @@ def texts(document, level):
 def test_a_healthy_machine_gets_nothing_but_praise():
     advice = advise(machine())
     assert {one.level for one in advice} == {GOOD}
-    assert len(advice) == 4
+    assert len(advice) == 5
 
 
 @pytest.mark.parametrize(
@@ -149,6 +152,17 @@ def test_a_healthy_machine_gets_nothing_but_praise():
             WARN,
             '"steam" is none of auto, ring: programs that ask for',
         ),
+        (
+            {"backends__profile__complaint": "read profile p.toml: line 3"},
+            WARN,
+            "read profile p.toml: line 3: no stream can be made",
+        ),
+        (
+            {"backends__limits": [USUAL_LIMIT]},
+            NOTE,
+            "streams take 32 MiB, as usual. `forebay calibrate /data --profile` finds out, once.",
+        ),
+        ({}, GOOD, "Streams to /data have at most 24 MiB under way, as /config/profile.toml says."),
         ({"folder__direct": None}, NOTE, "/data is not writable"),
         (
             {"folder__direct": DIRECT | {"possible": False, "refusal": "no O_DIRECT"}},
@@ -185,7 +199,7 @@ def test_warnings_come_first():
 
 
 def test_rates_are_judged():
-    (depth,) = [text for text in texts(machine(), GOOD) if "under way" in text]
+    (depth,) = [text for text in texts(machine(), GOOD) if "reads under way" in text]
     assert "With 16 reads under way the disk gives 2.00 GB/s, 2.0 times" in depth
     flat = [rate("read.warm", 8e9), rate("read.direct.1", 1e9), rate("read.direct.4", 1.1e9)]
     (note,) = texts(machine(storage__values=flat), NOTE)
@@ -206,6 +220,12 @@ def test_the_report_shows_facts_rates_and_advice(forebay, answers):
     assert ran.code == 0
     for text in ("Fast One", "works (single issuer)", "/dev/vda on /", "8.00 GB/s", "Advice"):
         assert text in ran.out
+
+
+def test_the_report_says_what_may_be_under_way_and_by_whose_word(forebay, answers):
+    answers("forebay-doctor", HEALTHY)
+    lines = [" ".join(line.split()) for line in forebay("doctor").out.splitlines()]
+    assert "bytes under way at most 24 MiB, as said" in lines
 
 
 def test_the_report_says_who_reads_and_why_nobody_else(forebay, answers):

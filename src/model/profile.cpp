@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fnmatch.h>
+#include <sys/utsname.h>
 #include <toml++/toml.h>
 
 #include "base/text_file.hpp"
@@ -34,9 +36,10 @@ std::string text_of(const toml::table& table, std::string_view key, Complaints& 
 }
 
 ProfileMount read_mount(const toml::table& table, Complaints& complaints) {
-  reject_unknown_keys(table, "mounts.", {"path", "in_flight_bytes", "source"}, complaints);
+  reject_unknown_keys(table, "mounts.", {"path", "host", "in_flight_bytes", "source"}, complaints);
   ProfileMount mount{.path = text_of(table, "path", complaints),
-                     .source = text_of(table, "source", complaints)};
+                     .source = text_of(table, "source", complaints),
+                     .host = text_of(table, "host", complaints)};
   mount.path = mount.path.lexically_normal();
   if (!mount.path.is_absolute())
     complaints.add(table.source(), "mounts.path is missing or not absolute: write a path from /");
@@ -74,6 +77,12 @@ bool holds(const std::filesystem::path& folder, const std::filesystem::path& fil
   return parts.in1 == place.end();
 }
 
+/// Of two entries that hold one folder, the longer path; of equal ones that which names a host.
+bool counts_before(const ProfileMount& one, const ProfileMount& other) {
+  if (!is_same_place(one.path, other.path)) return holds(other.path, without_end(one.path));
+  return !one.host.empty() && other.host.empty();
+}
+
 }  // namespace
 
 Result<Profile> parse_profile(std::string_view text, const std::string& path) {
@@ -97,13 +106,29 @@ Result<Profile> load_profile(const std::string& path) {
   return parse_profile(*text, path);
 }
 
-const ProfileMount* find_mount(const Profile& profile, const std::filesystem::path& file) {
-  const ProfileMount* longest = nullptr;
+bool is_same_place(const std::filesystem::path& one, const std::filesystem::path& other) {
+  return without_end(one) == without_end(other);
+}
+
+bool is_host(const std::string& pattern, const std::string& name) {
+  const std::string first_part = name.substr(0, name.find('.'));
+  return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0 ||
+         ::fnmatch(pattern.c_str(), first_part.c_str(), 0) == 0;
+}
+
+std::string name_of_this_host() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : std::string();
+}
+
+const ProfileMount* find_mount(const Profile& profile, const ProfilePlace& place) {
+  const ProfileMount* best = nullptr;
   for (const ProfileMount& mount : profile.mounts) {
-    if (!holds(mount.path, file)) continue;
-    if (longest == nullptr || holds(longest->path, without_end(mount.path))) longest = &mount;
+    const bool is_here = mount.host.empty() || is_host(mount.host, place.host);
+    if (!is_here || !holds(mount.path, place.folder)) continue;
+    if (best == nullptr || !counts_before(*best, mount)) best = &mount;
   }
-  return longest;
+  return best;
 }
 
 }  // namespace forebay::model

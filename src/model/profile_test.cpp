@@ -31,6 +31,8 @@ TEST(Profile, the_example_of_the_page_is_what_it_says) {
   EXPECT_EQ(profile->mounts[0].in_flight_bytes, 64_MiB);
   EXPECT_EQ(profile->mounts[0].source,
             "8 requests of 8 MiB were the fewest within 2 % of the best");
+  EXPECT_TRUE(profile->mounts[0].host.empty());
+  EXPECT_EQ(profile->mounts[1].host, "node*");
   EXPECT_EQ(profile->mounts[1].in_flight_bytes, 16_MiB);
   EXPECT_TRUE(profile->mounts[1].source.empty());
 }
@@ -56,6 +58,7 @@ TEST(Profile, what_is_wrong_is_told_with_its_line) {
   refused("format = 1\nmounts = [3]", "write [[mounts]]");
   refused(head + "in_flight_bytes = 65536", "path is missing");
   refused(head + "path = \"scratch\"\nin_flight_bytes = 65536", "not absolute");
+  refused(head + "path = \"/\"\nhost = 7\nin_flight_bytes = 65536", "mounts.host is no text");
   refused(head + "path = 7\nin_flight_bytes = 65536", "line 3: mounts.path is no text");
   refused(head + "path = \"/\"", "in_flight_bytes is missing");
   refused(head + "path = \"/\"\nin_flight_bytes = \"much\"", "line 4");
@@ -97,22 +100,54 @@ TEST(Profile, a_file_that_is_not_there_is_an_error) {
   EXPECT_EQ(error_class(load_profile("/no/such/profile.toml")), ErrorClass::kNotFound);
 }
 
-TEST(Profile, a_file_belongs_to_the_longest_path_that_holds_it) {
-  const Profile profile{
-      {{"/scratch/fast", 2, ""}, {"/", 1, ""}, {"/scratch/", 3, ""}, {"/scratch/fast/er", 4, ""}}};
-  const auto limit = [&](const char* file) { return find_mount(profile, file)->in_flight_bytes; };
-  EXPECT_EQ(limit("/data/file"), 1U);
-  EXPECT_EQ(limit("/scratch/file"), 3U);
-  EXPECT_EQ(limit("/scratches/file"), 1U);
-  EXPECT_EQ(limit("/scratch/fast/file"), 2U);
-  EXPECT_EQ(limit("/scratch/fast/er/deep/file"), 4U);
-  EXPECT_EQ(limit("/scratch/faster"), 3U);
+/// The limit of the entry that counts there; 0 if there is none.
+std::uint64_t limit_of(const Profile& profile,
+                       const char* folder,
+                       const std::string& host = "here") {
+  const ProfileMount* const mount = find_mount(profile, {.folder = folder, .host = host});
+  return mount == nullptr ? 0 : mount->in_flight_bytes;
 }
 
-TEST(Profile, a_file_may_belong_nowhere) {
-  const Profile profile{{{"/scratch", 1, ""}}};
-  EXPECT_EQ(find_mount(profile, "/data/file"), nullptr);
-  EXPECT_EQ(find_mount({}, "/data/file"), nullptr);
+TEST(Profile, a_folder_belongs_to_the_longest_path_that_holds_it) {
+  const Profile profile{
+      {{"/scratch/fast", 2}, {"/", 1}, {"/scratch/", 3}, {"/scratch/fast/er", 4}}};
+  EXPECT_EQ(limit_of(profile, "/"), 1U);
+  EXPECT_EQ(limit_of(profile, "/data"), 1U);
+  EXPECT_EQ(limit_of(profile, "/scratch"), 3U);
+  EXPECT_EQ(limit_of(profile, "/scratches"), 1U);
+  EXPECT_EQ(limit_of(profile, "/scratch/fast"), 2U);
+  EXPECT_EQ(limit_of(profile, "/scratch/fast/er/deep"), 4U);
+  EXPECT_EQ(limit_of(profile, "/scratch/faster"), 3U);
+}
+
+TEST(Profile, a_folder_may_belong_nowhere) {
+  EXPECT_EQ(limit_of({{{"/scratch", 1}}}, "/data"), 0U);
+  EXPECT_EQ(limit_of({}, "/data"), 0U);
+}
+
+TEST(Profile, entries_for_other_hosts_are_as_if_they_were_not_there) {
+  const Profile profile{{{"/", 1}, {.path = "/tmp", .in_flight_bytes = 2, .host = "node*"}}};
+  EXPECT_EQ(limit_of(profile, "/tmp", "node7"), 2U);
+  EXPECT_EQ(limit_of(profile, "/tmp", "login1"), 1U);
+  EXPECT_EQ(limit_of({{profile.mounts[1]}}, "/tmp", "login1"), 0U);
+}
+
+TEST(Profile, of_entries_with_one_path_that_counts_which_names_a_host_and_then_the_last) {
+  const ProfileMount any{"/tmp", 1};
+  const ProfileMount any_later{"/tmp/", 2};
+  const ProfileMount named{.path = "/tmp", .in_flight_bytes = 3, .host = "*"};
+  const ProfileMount named_later{.path = "/tmp", .in_flight_bytes = 4, .host = "here"};
+  EXPECT_EQ(limit_of({{any, any_later}}, "/tmp"), 2U);
+  EXPECT_EQ(limit_of({{any, named, any_later}}, "/tmp"), 3U);
+  EXPECT_EQ(limit_of({{named, named_later, any}}, "/tmp"), 4U);
+}
+
+TEST(Profile, hosts_are_patterns_of_the_whole_name_or_of_its_first_part) {
+  for (const char* pattern : {"node7.cluster", "node7", "node*", "node[0-9]", "*.cluster", "*"})
+    EXPECT_TRUE(is_host(pattern, "node7.cluster")) << pattern;
+  for (const char* pattern : {"node", "node8", "cluster", "Node7", "node7.", "[", ""})
+    EXPECT_FALSE(is_host(pattern, "node7.cluster")) << pattern;
+  EXPECT_FALSE(name_of_this_host().empty());
 }
 
 }  // namespace

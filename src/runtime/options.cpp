@@ -97,7 +97,7 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   options.writer_cores = *writer_cores;
   const auto profile = config->text("profile", "");
   if (!profile) return tl::unexpected<Error>(profile.error());
-  options.profile = *profile;
+  if (config->is_set("profile")) options.profile = *profile;
   options.budget_bytes = *budget;
   options.copy_threads = static_cast<unsigned>(*copy_threads);
   options.engine = *engine;

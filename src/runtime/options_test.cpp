@@ -17,6 +17,13 @@ TEST(RuntimeOptions, an_empty_environment_keeps_the_defaults) {
   EXPECT_EQ(options->copy_threads, 0U);
   EXPECT_EQ(options->placement, Placement::kInRank);
   EXPECT_EQ(options->writer_cores, WriterCores::kApart);
+  EXPECT_EQ(options->profile, std::nullopt);
+}
+
+TEST(RuntimeOptions, no_profile_is_another_thing_than_none_named) {
+  const auto options = options_from({{"FOREBAY_PROFILE", ""}});
+  ASSERT_TRUE(options) << options.error().message();
+  EXPECT_EQ(options->profile, "");
 }
 
 TEST(RuntimeOptions, variables_set_what_they_name) {

@@ -8,6 +8,7 @@
 
 #include "base/processors.hpp"
 #include "model/profile.hpp"
+#include "model/profile_place.hpp"
 
 namespace forebay {
 
@@ -54,8 +55,10 @@ Result<std::unique_ptr<storage::Backend>> make_backend(const Streams::Options& o
 }
 
 Result<std::shared_ptr<stream::DeviceQueues>> make_queues(const Streams::Options& options) {
-  auto profile = options.profile.empty() ? Result<model::Profile>(model::Profile())
-                                         : model::load_profile(options.profile);
+  const std::string path =
+      options.profile ? *options.profile : model::profile_in_force(process_environment());
+  auto profile =
+      path.empty() ? Result<model::Profile>(model::Profile()) : model::load_profile(path);
   return std::move(profile).map([&](model::Profile&& known) {
     return std::make_shared<stream::DeviceQueues>(stream::DeviceQueues::Options{
         .make_backend = [options](Access access) { return make_backend(options, access); },

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,8 @@ class Streams {
     storage::BackendChoice choice = storage::BackendChoice::kAuto;  ///< for direct access
     unsigned copy_threads = 0;  ///< that write to the page cache of one device; 0: chosen
     WriterCores writer_cores = WriterCores::kApart;
-    std::string profile = {};  ///< path; empty: none
-    LogSink* log = nullptr;    ///< null: nobody listens
+    std::optional<std::string> profile = std::nullopt;  ///< as RuntimeOptions::profile
+    LogSink* log = nullptr;                             ///< null: nobody listens
   };
   explicit Streams(const Options& options);
 

@@ -3,9 +3,11 @@
 #include <forebay/forebay.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,6 +37,28 @@ void write_file(OutputStream& out, const std::string& path, std::uint64_t size_b
     ASSERT_TRUE(out.submit(std::move(*buffer), *file, at, size));
   }
 }
+
+/// A variable of this process, until its end. Tests run one after the other in a process.
+class Variable {
+ public:
+  Variable(const char* name, const std::optional<std::string>& value) : name_(name) {
+    if (const char* const old = std::getenv(name)) old_ = old;
+    set(value);
+  }
+  ~Variable() { set(old_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  void set(const std::optional<std::string>& value) const {
+    if (value)
+      ::setenv(name_, value->c_str(), 1);
+    else
+      ::unsetenv(name_);
+  }
+  const char* const name_;
+  std::optional<std::string> old_;
+};
 
 void expect_pattern(Runtime& runtime, const std::string& path, std::uint64_t size_bytes) {
   const auto file = runtime.open(path);
@@ -110,8 +134,8 @@ std::vector<std::vector<int>> copiers_beside_a_bound_thread(WriterCores cores) {
     Runtime runtime(tested({.writer_cores = cores}));
     auto out = runtime.output_stream({.access = Access::kBuffered, .buffer_bytes = 1_MiB});
     write_file(*out, folder / "data", 2_MiB);
+    EXPECT_TRUE(out->drain());  // from then on those who copied have their names
     places = places_of_copiers();
-    EXPECT_TRUE(out->drain());
   }).join();
   return places;
 }
@@ -133,24 +157,71 @@ TEST(RuntimeStreams, keeping_away_can_be_switched_off) {
     EXPECT_EQ(place, std::vector<int>{processors_at_start().front()});
 }
 
+/// A profile that has `in_flight_bytes` for `folder`.
+void write_profile(const std::string& path, const std::string& folder, const std::string& size) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream(path) << "format = 1\n[[mounts]]\npath = \""
+                      << std::filesystem::canonical(folder).string() << "\"\nin_flight_bytes = \""
+                      << size << "\"\nsource = \"a test\"\n";
+}
+
+/// What a stream of `options` may have under way in `folder`.
+std::uint64_t limit_in(const std::string& folder, const RuntimeOptions& options) {
+  Runtime runtime(options);
+  auto out = runtime.output_stream({.buffer_bytes = 1_MiB});
+  if (!out) return 0;
+  const auto file = out->create(folder + "/data");
+  return file ? file->plan().in_flight_bytes : 0;
+}
+
 TEST(RuntimeStreams, the_profile_says_what_may_be_under_way) {
   const TemporaryFolder folder;
   const std::string place = std::filesystem::canonical(folder.path());
-  std::ofstream(folder / "profile.toml")
-      << "format = 1\n[[mounts]]\npath = \"" << place
-      << "\"\nin_flight_bytes = \"5 MiB\"\nsource = \"a test\"\n";
+  write_profile(folder / "profile.toml", place, "5 MiB");
   Runtime runtime(tested({.profile = folder / "profile.toml"}));
   auto out = runtime.output_stream({.buffer_bytes = 1_MiB});
   ASSERT_TRUE(out) << out.error().message();
-  const auto file = out->create(folder / "data");
+  write_file(*out, folder / "data", 1_MiB);
+  const std::string word = "as the profile has it for " + place + " (a test)";
+  const auto file = out->create(folder / "more");
   EXPECT_EQ(file->plan().in_flight_bytes, 5_MiB);
-  EXPECT_TRUE(file->plan().reason.ends_with("as the profile has it for " + place + " (a test)"))
-      << file->plan().reason;
+  EXPECT_TRUE(file->plan().reason.ends_with(word)) << file->plan().reason;
+  ASSERT_TRUE(out->drain());
+  EXPECT_TRUE(out->report().devices.at(0).reason.ends_with(word));
+}
+
+TEST(RuntimeStreams, the_profile_of_who_runs_the_program_counts_unless_another_is_named) {
+  const TemporaryFolder folder;
+  write_profile(folder / "forebay/profile.toml", folder.path(), "5 MiB");
+  write_profile(folder / "other.toml", folder.path(), "6 MiB");
+  const Variable settings("XDG_CONFIG_HOME", folder.path());
+  {
+    const Variable unset("FOREBAY_PROFILE", std::nullopt);
+    EXPECT_EQ(limit_in(folder.path(), tested()), 5_MiB);
+    EXPECT_EQ(limit_in(folder.path(), tested({.profile = folder / "other.toml"})), 6_MiB);
+    EXPECT_GT(limit_in(folder.path(), tested({.profile = ""})), 6_MiB) << "empty: none";
+  }
+  const Variable empty("FOREBAY_PROFILE", "");
+  EXPECT_GT(limit_in(folder.path(), tested()), 6_MiB);
+  const Variable named("FOREBAY_PROFILE", folder / "other.toml");
+  EXPECT_EQ(limit_in(folder.path(), tested()), 6_MiB);
 }
 
 TEST(RuntimeStreams, a_profile_that_cannot_be_read_is_an_error_of_each_stream) {
   Runtime runtime(tested({.profile = "/no/such/profile.toml"}));
   EXPECT_EQ(error_class(runtime.output_stream()), ErrorClass::kNotFound);
+}
+
+TEST(RuntimeStreams, a_profile_that_nobody_named_and_is_wrong_is_an_error_too) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "forebay");
+  std::ofstream(folder / "forebay/profile.toml") << "format = 2\n";
+  const Variable settings("XDG_CONFIG_HOME", folder.path());
+  const Variable unset("FOREBAY_PROFILE", std::nullopt);
+  Runtime runtime(tested());
+  const auto out = runtime.output_stream();
+  ASSERT_EQ(error_class(out), ErrorClass::kInvalidArgument);
+  EXPECT_TRUE(mentions(out.error(), folder / "forebay/profile.toml")) << out.error().message();
 }
 
 TEST(RuntimeStreams, a_plan_that_cannot_work_is_refused) {

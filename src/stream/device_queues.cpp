@@ -2,10 +2,10 @@
 #include "stream/device_queues.hpp"
 
 #include <filesystem>
-#include <string>
 #include <system_error>
+#include <utility>
 
-#include "stream/write_access.hpp"
+#include "stream/in_flight_limit.hpp"
 
 namespace forebay::stream {
 
@@ -15,13 +15,8 @@ namespace {
 std::shared_ptr<Budget> make_budget(const storage::File& file, const model::Profile& profile) {
   std::error_code failed;
   const auto path = std::filesystem::weakly_canonical(file.path(), failed);
-  if (const auto* const mount = failed ? nullptr : find_mount(profile, path)) {
-    std::string reason = "as the profile has it for " + mount->path.string();
-    if (!mount->source.empty()) reason += " (" + mount->source + ")";
-    return std::make_shared<Budget>(mount->in_flight_bytes, std::move(reason));
-  }
-  const InFlightDefault usual = default_in_flight(file.file_system());
-  return std::make_shared<Budget>(usual.bytes, usual.reason);
+  InFlightLimit limit = in_flight_limit(profile, path.parent_path(), file.file_system());
+  return std::make_shared<Budget>(limit.bytes, std::move(limit.reason));
 }
 
 }  // namespace

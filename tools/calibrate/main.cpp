@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program forebay-calibrate: measures the storage of a folder, and prints the machine file that
-// describes it, with what was measured, as one JSON document. `forebay calibrate` calls it.
+// describes it, or what it put into a profile, with what was measured, as one JSON document.
+// `forebay calibrate` calls it.
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "model/machine.hpp"
 #include "model/queueing.hpp"
 #include "tools/calibrate/fit.hpp"
+#include "tools/calibrate/in_flight_document.hpp"
 #include "tools/calibrate/observe.hpp"
 #include "tools/probe/messages.hpp"
 
@@ -21,13 +24,21 @@ namespace {
 const char* const kUsage =
     "usage: forebay-calibrate --dir DIR --name NAME --about TEXT [--bytes N] [--quick] "
     "[--progress]\n"
+    "       forebay-calibrate --in-flight --dir DIR [--profile FILE] --about TEXT [--bytes N] "
+    "[--quick] [--progress]\n"
     "Prints one JSON document. --progress writes JSON lines to standard error.\n";
 
+/// What is to be known.
+enum class Subject : std::uint8_t { kMachine, kInFlight };
+
 struct Command {
+  Subject subject = Subject::kMachine;
   std::filesystem::path folder = ".";
   std::string name;
   std::string about;
+  std::string profile;
   ObserveLimits limits;
+  InFlightLimits in_flight_limits;
   probe::Telling telling = probe::Telling::kSilent;
   bool help = false;
   std::string complaint;  ///< empty if all words are understood
@@ -38,6 +49,14 @@ bool parse_number(std::string_view text, std::uint64_t& into) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+/// Whole blocks of 1 MiB.
+bool take_bytes(Command& command, const std::string& value) {
+  std::uint64_t bytes = 0;
+  if (!parse_number(value, bytes) || bytes < 1_MiB || bytes % 1_MiB != 0) return false;
+  command.limits.file_bytes = command.in_flight_limits.file_bytes = bytes;
+  return true;
+}
+
 /// False if the option takes no value, or this one does not fit.
 bool take_value(Command& command, std::string_view option, const std::string& value) {
   if (option == "--dir") {
@@ -46,12 +65,21 @@ bool take_value(Command& command, std::string_view option, const std::string& va
     command.name = value;
   } else if (option == "--about") {
     command.about = value;
+  } else if (option == "--profile") {
+    command.profile = value;
   } else {
-    return option == "--bytes" && parse_number(value, command.limits.file_bytes) &&
-           command.limits.file_bytes >= 1ULL << 20U &&
-           command.limits.file_bytes % (1ULL << 20U) == 0;
+    return option == "--bytes" && take_bytes(command, value);
   }
   return true;
+}
+
+void be_quick(Command& command) {
+  command.limits.seconds_each = 0.02;
+  command.limits.rounds = 1;
+  command.limits.names = 20;
+  command.in_flight_limits.in_flight_bytes = {4_MiB, 16_MiB, 64_MiB};
+  command.in_flight_limits.seconds_each = 0.05;
+  command.in_flight_limits.rounds = 1;
 }
 
 Command parse(int count, char** words) {
@@ -61,9 +89,9 @@ Command parse(int count, char** words) {
     if (word == "--progress") {
       command.telling = probe::Telling::kTell;
     } else if (word == "--quick") {
-      command.limits.seconds_each = 0.02;
-      command.limits.rounds = 1;
-      command.limits.names = 20;
+      be_quick(command);
+    } else if (word == "--in-flight") {
+      command.subject = Subject::kInFlight;
     } else if (word == "--help") {
       command.help = true;
     } else if (i + 1 < count && take_value(command, word, words[i + 1])) {
@@ -72,7 +100,8 @@ Command parse(int count, char** words) {
       command.complaint = "unknown or incomplete option " + word;
     }
   }
-  if (command.name.empty() && !command.help) command.complaint = "--name is missing";
+  const bool needs_name = command.subject == Subject::kMachine && !command.help;
+  if (needs_name && command.name.empty()) command.complaint = "--name is missing";
   return command;
 }
 
@@ -110,28 +139,42 @@ class LoadTable {
   model::RequestKind kind_;
 };
 
-int run(const Command& command) {
-  probe::Progress progress(command.telling);
-  auto seen = observe(command.folder, command.limits,
-                      [&progress](const probe::Step& step) { progress.report(step); });
-  if (!seen) {
-    std::fprintf(stderr, "%s\n", probe::error_line(seen.error()).c_str());
-    return probe::kExitFailed;
-  }
-  seen->name = command.name;
-  seen->about = command.about;
-  const model::Machine machine = fit(*seen);
+nlohmann::json machine_document(const Observations& seen) {
+  const model::Machine machine = fit(seen);
   auto values = nlohmann::json::array();
   for (const model::MachineValue& one : model::describe(machine))
     values.push_back({{"key", one.key}, {"value", one.value}, {"source", one.source.value_or("")}});
   const model::ServerGroup& server = machine.servers.front();
-  const nlohmann::json document = {
-      {"machine", model::to_toml(machine)},
-      {"values", std::move(values)},
-      {"read", LoadTable(server, model::RequestKind::kRead).rows(seen->read)},
-      {"write", LoadTable(server, model::RequestKind::kWrite).rows(seen->write)}};
+  return {{"machine", model::to_toml(machine)},
+          {"values", std::move(values)},
+          {"read", LoadTable(server, model::RequestKind::kRead).rows(seen.read)},
+          {"write", LoadTable(server, model::RequestKind::kWrite).rows(seen.write)}};
+}
+
+Result<nlohmann::json> calibrate_machine(const Command& command, const Tell& tell) {
+  return observe(command.folder, command.limits, tell).map([&](Observations seen) {
+    seen.name = command.name;
+    seen.about = command.about;
+    return machine_document(seen);
+  });
+}
+
+int run(const Command& command) {
+  probe::Progress progress(command.telling);
+  const Tell tell = [&progress](const probe::Step& step) { progress.report(step); };
+  const auto document = command.subject == Subject::kMachine
+                            ? calibrate_machine(command, tell)
+                            : calibrate_in_flight({.folder = command.folder,
+                                                   .profile = command.profile,
+                                                   .about = command.about,
+                                                   .limits = command.in_flight_limits},
+                                                  tell);
+  if (!document) {
+    std::fprintf(stderr, "%s\n", probe::error_line(document.error()).c_str());
+    return probe::kExitFailed;
+  }
   using Handler = nlohmann::json::error_handler_t;
-  std::puts(document.dump(2, ' ', false, Handler::replace).c_str());
+  std::puts(document->dump(2, ' ', false, Handler::replace).c_str());
   return probe::kExitDone;
 }
 

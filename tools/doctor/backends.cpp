@@ -8,10 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/descriptor.hpp"
+#include "model/profile_place.hpp"
 #include "runtime/engine_choice.hpp"
 #include "runtime/known_storage.hpp"
 #include "storage/file.hpp"
 #include "storage/file_system.hpp"
+#include "stream/in_flight_limit.hpp"
 #include "stream/write_access.hpp"
 #include "tools/doctor/nameless_file.hpp"
 #include "tools/probe/file_system.hpp"
@@ -59,12 +61,34 @@ json line_of(const fs::path& folder, const std::string& type, const Use& use) {
   return line;
 }
 
+/// The profile that streams take, or what is wrong with it.
+json profile_json(const Settings& settings) {
+  return {{"path", settings.profile_path.empty() ? json() : json(settings.profile_path)},
+          {"complaint", settings.profile ? "" : settings.profile.error().message()}};
+}
+
+/// What streams may have under way in a folder.
+json limit_of(const fs::path& folder, const Settings& settings) {
+  const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto limit = stream::in_flight_limit(settings.profile.value_or(model::Profile()), folder,
+                                             storage::file_system_of(opened.get()));
+  return {{"place", folder.string()},
+          {"bytes", limit.bytes},
+          {"by", limit.source == stream::LimitSource::kProfile ? "profile" : "default"},
+          {"reason", limit.reason}};
+}
+
 }  // namespace
 
 Settings read_settings(const Environment& environment) {
-  auto options = options_from(environment);
-  if (!options) return {.options = {}, .complaint = options.error().message()};
-  return {.options = std::move(*options), .complaint = {}};
+  Settings settings;
+  if (auto options = options_from(environment))
+    settings.options = std::move(*options);
+  else
+    settings.complaint = options.error().message();
+  settings.profile_path = settings.options.profile.value_or(model::profile_in_force(environment));
+  if (!settings.profile_path.empty()) settings.profile = model::load_profile(settings.profile_path);
+  return settings;
 }
 
 std::vector<Use> uses_of(storage::AccessFacts place, storage::BackendFacts backend) {
@@ -96,14 +120,18 @@ json backends_json(std::span<const fs::path> folders,
                                     .ring_reason = probe.ring_reason};
   const KnownStorage known(settings.options.machine);
   json lines = json::array();
+  json limits = json::array();
   for (const fs::path& folder : folders) {
     const auto described = probe::describe_file_system(folder);
     if (!described) continue;
+    limits.push_back(limit_of(described->folder, settings));
     for (const Use& use : uses_of(look_at(folder, known), facts))
       lines.push_back(line_of(described->folder, described->type, use));
   }
   return {{"engine", storage::name_of(facts.wanted)},
           {"complaint", settings.complaint},
+          {"profile", profile_json(settings)},
+          {"limits", std::move(limits)},
           {"uses", std::move(lines)}};
 }
 

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "model/profile.hpp"
 #include "storage/access_rule.hpp"
 #include "storage/backend_rule.hpp"
 
@@ -22,6 +23,8 @@ namespace forebay::doctor {
 struct Settings {
   RuntimeOptions options = {};
   std::string complaint = {};
+  std::string profile_path = {};  ///< that streams take; empty: none
+  Result<model::Profile> profile = model::Profile();
 };
 Settings read_settings(const Environment& environment);
 
@@ -36,9 +39,10 @@ struct Use {
 /// Of `backend`, `access` is filled in here.
 std::vector<Use> uses_of(storage::AccessFacts place, storage::BackendFacts backend);
 
-/// The part "backends" of the doctor's document: settings, and a line for each folder and use.
-/// Folders that do not exist are left out. Tries direct access on a file without a name; where none
-/// can be made, the file system is all that is known.
+/// The part "backends" of the doctor's document: settings, the profile, a line for each folder and
+/// use, and for each folder how many bytes streams may have under way there, by whose word. Folders
+/// that do not exist are left out. Tries direct access on a file without a name; where none can be
+/// made, the file system is all that is known.
 nlohmann::json backends_json(std::span<const std::filesystem::path> folders,
                              const storage::BackendProbe& probe,
                              const Settings& settings);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -92,6 +93,30 @@ TEST(Backends, ring_by_name_that_is_refused_leaves_none) {
     EXPECT_TRUE(line.at("chosen").is_null());
     EXPECT_THAT(line.at("others").at(0).at("reason").get<std::string>(), HasSubstr("refused"));
   }
+}
+
+TEST(Backends, each_place_has_a_limit_and_whose_word_it_is) {
+  const TemporaryFolder folder(fs::current_path());
+  const std::string place = fs::canonical(folder.path());
+  std::ofstream(folder / "profile.toml")
+      << "format = 1\n[[mounts]]\npath = \"" << place << "\"\nin_flight_bytes = \"5 MiB\"\n";
+  const std::array<fs::path, 1> places{folder.path()};
+  const auto usual = backends_json(places, {}, read_settings({{"FOREBAY_PROFILE", ""}}));
+  EXPECT_TRUE(usual.at("profile").at("path").is_null());
+  EXPECT_EQ(usual.at("limits").at(0).at("by"), "default");
+  const Settings settings = read_settings({{"FOREBAY_PROFILE", folder / "profile.toml"}});
+  const auto measured = backends_json(places, {}, settings);
+  EXPECT_EQ(measured.at("profile").at("path"), folder / "profile.toml");
+  EXPECT_EQ(measured.at("limits").at(0).at("by"), "profile");
+  EXPECT_EQ(measured.at("limits").at(0).at("bytes"), 5 << 20);
+  EXPECT_EQ(measured.at("limits").at(0).at("place"), place);
+}
+
+TEST(Settings, a_profile_that_is_wrong_is_told) {
+  const Settings settings = read_settings({{"FOREBAY_PROFILE", "/no/such/profile.toml"}});
+  const auto document = backends_json({}, {}, settings);
+  EXPECT_THAT(document.at("profile").at("complaint").get<std::string>(),
+              HasSubstr("/no/such/profile.toml"));
 }
 
 }  // namespace

@@ -77,6 +77,8 @@ def machine_line(machine: dict) -> str:
     if file_system := machine.get("file_system"):
         device = (file_system.get("device") or {}).get("name")
         parts.append(f"{file_system['type']} on {device}" if device else file_system["type"])
+    if profile := machine.get("in_flight", {}).get("profile"):
+        parts.append(f"profile {profile}")
     if (busy := machine.get("others_busy_cores")) is not None:
         parts.append(f"others kept {busy:.2f} cores busy")
     return ", ".join(parts)

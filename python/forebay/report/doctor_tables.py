@@ -130,7 +130,16 @@ def print_backends(console, backends: dict) -> None:
         here = [use for use in uses if use["place"] == place]
         title = f"Who reads and writes in {place} ({here[0]['file_system']})"
         rows = [row for use in here for row in _use_rows(use)]
-        console.print(facts(title, asked + rows))
+        console.print(facts(title, asked + rows + _limit_rows(backends["limits"], place)))
+
+
+def _limit_rows(limits: list[dict], place: str) -> list[tuple[str, str]]:
+    """What streams may have under way there, and whose word that is."""
+    return [
+        ("  bytes under way", f"at most {units.size(one['bytes'])}, {one['reason']}")
+        for one in limits
+        if one["place"] == place
+    ]
 
 
 def _use_rows(use: dict) -> list[tuple[str, str]]:

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/profile_place.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <unistd.h>
+
+namespace forebay::model {
+
+namespace {
+
+/// Null if it is not set, which is another thing than set and empty.
+const std::string* variable(const Environment& environment, std::string_view name) {
+  const auto found = std::ranges::find(environment, name, &Environment::value_type::first);
+  return found == environment.end() ? nullptr : &found->second;
+}
+
+constexpr std::string_view kVariable = "FOREBAY_PROFILE";
+
+}  // namespace
+
+std::string default_profile_place(const Environment& environment) {
+  const std::filesystem::path name = "forebay/profile.toml";
+  const std::string* const config = variable(environment, "XDG_CONFIG_HOME");
+  if (config != nullptr && std::filesystem::path(*config).is_absolute()) return *config / name;
+  const std::string* const home = variable(environment, "HOME");
+  if (home == nullptr || !std::filesystem::path(*home).is_absolute()) return {};
+  return std::filesystem::path(*home) / ".config" / name;
+}
+
+std::string profile_in_force(const Environment& environment) {
+  if (const std::string* const named = variable(environment, kVariable)) return *named;
+  std::string place = default_profile_place(environment);
+  return !place.empty() && ::access(place.c_str(), R_OK) == 0 ? place : std::string();
+}
+
+std::string profile_to_write(const Environment& environment) {
+  const std::string* const named = variable(environment, kVariable);
+  return named != nullptr ? *named : default_profile_place(environment);
+}
+
+}  // namespace forebay::model
