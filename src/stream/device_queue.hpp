@@ -110,6 +110,7 @@ class DeviceQueue {
   void complete_data(const Flight& flight);
   void complete_errand(const Flight& flight, const Result<std::uint64_t>& outcome);
   void complete_space(const Flight& flight, const Result<std::uint64_t>& outcome);
+  void cut_back(Target& target);
   void complete_block_read(const Flight& flight, std::uint64_t bytes);
   void finish(Parcel& parcel);
   static void fail_users(const Target& target, const Error& error) noexcept;

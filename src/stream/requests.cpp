@@ -165,7 +165,7 @@ void DeviceQueue::run_errand(const Flight& flight) {
 /// errand has ended.
 bool DeviceQueue::prepare(Parcel& parcel) {
   Target& target = *parcel.target;
-  if (target.is_reserving) return hold_up(*parcel.account);
+  if (target.is_reserving || target.must_cut_back) return hold_up(*parcel.account);
   if (const auto space = target.space.needed(parcel.range); space && !parcel.range.empty()) {
     target.is_reserving = true;
     Flight flight{.kind = FlightKind::kSpace, .target = &target, .range = *space};
@@ -183,6 +183,7 @@ bool DeviceQueue::prepare(Parcel& parcel) {
     return hold_up(*parcel.account);
   }
   parcel.is_prepared = true;
+  ++target.prepared;
   const auto waited = SteadyClock::shared().now() - parcel.submitted_at;
   parcel.account->counts.queue_wait_ns += static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count());

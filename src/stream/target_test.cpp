@@ -91,6 +91,23 @@ TEST(Target, has_the_length_of_what_belongs_to_it) {
   EXPECT_EQ(*raw.size(), 5000U);
 }
 
+TEST(Target, gives_back_what_a_reservation_that_failed_has_left) {
+  auto file = std::make_unique<storage::MemoryFile>("memory", std::vector<std::byte>(5000));
+  storage::MemoryFile& raw = *file;
+  Target target({.file = std::move(file), .preallocation = Preallocation::kGrowing});
+  target.space.reserved({0, 5000});
+  target.note_write({0, 3000});
+  ASSERT_TRUE(raw.truncate(9000)) << "as far as it got";
+  target.space.failed();
+  ASSERT_TRUE(target.cut_back());
+  EXPECT_EQ(*raw.size(), 5000U) << "what was reserved before is still of use";
+  ASSERT_TRUE(raw.truncate(9000));
+  target.space.failed();
+  ASSERT_TRUE(target.cut());
+  EXPECT_EQ(*raw.size(), 3000U);
+  EXPECT_FALSE(target.space.has_leftovers());
+}
+
 TEST(Target, keeps_what_it_had) {
   auto file = std::make_unique<storage::MemoryFile>("memory", std::vector<std::byte>(10'000));
   storage::MemoryFile& raw = *file;
