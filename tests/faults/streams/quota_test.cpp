@@ -14,9 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kTooMuch = 32_MiB;
 
-LoopDisk::Plan btrfs() {
-  return {.make = {"mkfs.btrfs", "-q", "-f"}, .size_bytes = 128_MiB};
-}
+LoopDisk::Plan btrfs() { return {.make = {"mkfs.btrfs", "-q", "-f"}, .size_bytes = 128_MiB}; }
 
 class Quota : public ::testing::TestWithParam<Way> {
  protected:
