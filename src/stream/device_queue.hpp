@@ -99,6 +99,7 @@ class DeviceQueue {
   std::size_t room() const noexcept;
 
   bool prepare(Parcel& parcel);
+  void reserve_space(const Parcel& parcel);
   bool cut_at_edges(Parcel& parcel);
   void put_edge(Parcel& parcel, ByteRange edge);
   void align(Parcel& parcel, ByteRange middle) noexcept;

@@ -6,11 +6,13 @@
 
 namespace forebay::stream {
 
-std::optional<ByteRange> Space::needed(ByteRange range) const noexcept {
+std::optional<ByteRange> Space::needed(ByteRange range, std::uint64_t free_bytes) const noexcept {
   if (preallocation_ == Preallocation::kNone) return std::nullopt;
   if (end_ < expected_bytes_) return ByteRange{end_, expected_bytes_ - end_};
   if (preallocation_ == Preallocation::kExpected || range.end() <= end_) return std::nullopt;
-  const std::uint64_t step = steps_ ? std::clamp(end_, kSpaceStepBytesMin, kSpaceStepBytesMax) : 0;
+  const std::uint64_t wished = std::clamp(end_, kSpaceStepBytesMin, kSpaceStepBytesMax);
+  const std::uint64_t share = free_bytes / kSpaceStepPart / 1_MiB * 1_MiB;
+  const std::uint64_t step = steps_ ? std::min(wished, share) : 0;
   const std::uint64_t end = std::max(range.end(), end_ + step);
   return ByteRange{end_, end - end_};
 }

@@ -19,9 +19,12 @@ namespace forebay::stream {
 
 struct Account;
 
-/// Growing steps: as much again as the file has, within these.
+/// Growing steps: as much again as the file has, within these; and at most this part of what the
+/// file system has left, in whole MiB, so that what one file holds in reserve is not what others
+/// lack.
 inline constexpr std::uint64_t kSpaceStepBytesMin = std::uint64_t{64} << 20U;
 inline constexpr std::uint64_t kSpaceStepBytesMax = std::uint64_t{1} << 30U;
+inline constexpr std::uint64_t kSpaceStepPart = 8;
 
 /// How much space of a file is reserved, and what is to be reserved next. Pure bookkeeping.
 class Space {
@@ -29,8 +32,9 @@ class Space {
   Space(Preallocation preallocation, std::uint64_t size_bytes, std::uint64_t expected_bytes)
       : preallocation_(preallocation), end_(size_bytes), expected_bytes_(expected_bytes) {}
 
-  /// What must be reserved before `range` is written; no value if nothing need be.
-  std::optional<ByteRange> needed(ByteRange range) const noexcept;
+  /// What must be reserved before `range` is written, where so much is free on the file system; no
+  /// value if nothing need be.
+  std::optional<ByteRange> needed(ByteRange range, std::uint64_t free_bytes = all) const noexcept;
   /// As much is reserved.
   void reserved(ByteRange range) noexcept { end_ = range.end() > end_ ? range.end() : end_; }
   /// It could not be reserved. File systems that get half way leave it at that.

@@ -31,6 +31,14 @@ TEST(Space, a_growing_file_gets_steps_as_large_as_itself) {
   EXPECT_EQ(space.needed({5_GiB, 1}), (ByteRange{5_GiB, kSpaceStepBytesMax}));
 }
 
+TEST(Space, steps_are_no_more_than_a_part_of_what_is_free) {
+  const Space space(Preallocation::kGrowing, 0, 0);
+  EXPECT_EQ(space.needed({0, 10}, 81_MiB), (ByteRange{0, 10_MiB}));
+  EXPECT_EQ(space.needed({0, 20_MiB}, 81_MiB), (ByteRange{0, 20_MiB})) << "what is written itself";
+  EXPECT_EQ(space.needed({0, 10}, 0), (ByteRange{0, 10}));
+  EXPECT_EQ(space.needed({0, 10}, 1_GiB), (ByteRange{0, kSpaceStepBytesMin}));
+}
+
 TEST(Space, without_preallocation_nothing_is_reserved) {
   const Space space(Preallocation::kNone, 0, 1000);
   EXPECT_FALSE(space.needed({0, 10}));

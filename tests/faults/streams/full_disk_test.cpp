@@ -133,6 +133,18 @@ TEST_P(FullDisk, two_files_share_what_is_left) {
   EXPECT_TRUE(is_pattern(*disk / "two", half));
 }
 
+TEST_P(FullDisk, a_short_file_does_not_hold_what_others_need) {
+  const LoopDisk larger({.size_bytes = 96_MiB});
+  ASSERT_EQ(larger.reason_against(), "");
+  OutputStream out = make_stream();
+  const OutputFile one = must(out.create(larger / "one"));
+  const OutputFile two = must(out.create(larger / "two"));
+  EXPECT_TRUE(works(submit_pattern(out, one, {0, kBuffer})));
+  EXPECT_TRUE(works(submit_all(out, two, {0, 60_MiB}, kBuffer)));
+  EXPECT_TRUE(works(out.drain()));
+  EXPECT_TRUE(is_pattern(larger / "two", 60_MiB));
+}
+
 TEST_P(FullDisk, a_gap_that_would_not_fit_takes_no_space) {
   const std::string path = *disk / "data";
   OutputStream out = make_stream();
