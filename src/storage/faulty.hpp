@@ -104,6 +104,7 @@ class FaultyFile final : public File {
   std::optional<double> cached_fraction(ByteRange range) const override {
     return inner_->cached_fraction(range);
   }
+  std::optional<std::uint64_t> free_bytes() const override { return inner_->free_bytes(); }
 
  private:
   Status check(std::string_view operation, ByteRange touched) const;

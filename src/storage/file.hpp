@@ -91,6 +91,9 @@ class File {
   /// to 1, from a few samples. Cheap (microseconds) and harmless: it reads nothing in. No value if
   /// the system cannot say, or if the range is empty.
   virtual std::optional<double> cached_fraction(ByteRange range) const = 0;
+
+  /// What its file system has left for everybody, if it says; a quota may leave less.
+  virtual std::optional<std::uint64_t> free_bytes() const { return std::nullopt; }
 };
 
 struct OpenOptions {

@@ -8,6 +8,7 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/assert.hpp"
@@ -49,6 +50,7 @@ class PosixFile final : public File {
   Status allocate(ByteRange range) override;
   Status truncate(std::uint64_t size_bytes) override;
   std::optional<double> cached_fraction(ByteRange range) const override;
+  std::optional<std::uint64_t> free_bytes() const override;
 
  private:
   struct Step {
@@ -154,6 +156,12 @@ std::optional<double> PosixFile::cached_fraction(ByteRange range) const {
   const Result<std::uint64_t> length = size();
   if (!length) return std::nullopt;
   return cached_fraction_of(descriptor(), intersect(range, {0, *length}));
+}
+
+std::optional<std::uint64_t> PosixFile::free_bytes() const {
+  struct statvfs facts{};
+  if (::fstatvfs(descriptor(), &facts) != 0) return std::nullopt;
+  return std::uint64_t{facts.f_bavail} * facts.f_frsize;
 }
 
 int flags_of(OpenOptions options) noexcept {

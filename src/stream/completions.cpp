@@ -41,6 +41,8 @@ void DeviceQueue::complete_data(const Flight& flight) {
 void DeviceQueue::finish(Parcel& parcel) {
   --parcel.account->parcels;
   --parcel.target->parcels;
+  if (parcel.is_prepared) --parcel.target->prepared;
+  cut_back(*parcel.target);
   count_off(parcel);
   parcel.account->client->give_back(parcel);
 }
@@ -69,6 +71,7 @@ void DeviceQueue::complete_errand(const Flight& flight, const Result<std::uint64
     case FlightKind::kData:
       FOREBAY_ASSERT(false);
   }
+  cut_back(target);
   let_go_on();
 }
 
@@ -85,9 +88,18 @@ void DeviceQueue::complete_space(const Flight& flight, const Result<std::uint64_
     target.space.give_up();
     return;
   }
+  target.space.failed();
   const bool is_full = error.kind() == ErrorClass::kNoSpace;
-  if (is_full && target.space.ask_for_less(flight.wanted)) return;
-  fail_users(target, error);
+  target.must_cut_back = is_full && target.space.ask_for_less(flight.wanted);
+  if (!target.must_cut_back) fail_users(target, error);
+}
+
+/// What a reservation got before there was no more is wanted for the rest of it, and by others.
+void DeviceQueue::cut_back(Target& target) {
+  if (!target.must_cut_back || target.prepared > 0 || target.errands > 0) return;
+  target.must_cut_back = false;
+  if (const Status done = target.cut_back(); !done) fail_users(target, done.error());
+  let_go_on();
 }
 
 void DeviceQueue::complete_block_read(const Flight& flight, std::uint64_t bytes) {

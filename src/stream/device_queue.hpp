@@ -99,6 +99,7 @@ class DeviceQueue {
   std::size_t room() const noexcept;
 
   bool prepare(Parcel& parcel);
+  void reserve_space(const Parcel& parcel);
   bool cut_at_edges(Parcel& parcel);
   void put_edge(Parcel& parcel, ByteRange edge);
   void align(Parcel& parcel, ByteRange middle) noexcept;
@@ -110,6 +111,7 @@ class DeviceQueue {
   void complete_data(const Flight& flight);
   void complete_errand(const Flight& flight, const Result<std::uint64_t>& outcome);
   void complete_space(const Flight& flight, const Result<std::uint64_t>& outcome);
+  void cut_back(Target& target);
   void complete_block_read(const Flight& flight, std::uint64_t bytes);
   void finish(Parcel& parcel);
   static void fail_users(const Target& target, const Error& error) noexcept;

@@ -165,14 +165,9 @@ void DeviceQueue::run_errand(const Flight& flight) {
 /// errand has ended.
 bool DeviceQueue::prepare(Parcel& parcel) {
   Target& target = *parcel.target;
-  if (target.is_reserving) return hold_up(*parcel.account);
-  if (const auto space = target.space.needed(parcel.range); space && !parcel.range.empty()) {
-    target.is_reserving = true;
-    Flight flight{.kind = FlightKind::kSpace, .target = &target, .range = *space};
-    flight.account = parcel.account;
-    flight.wanted = parcel.range;
-    begin_work(*parcel.account);
-    run_errand(flight);
+  if (target.is_reserving || target.must_cut_back) return hold_up(*parcel.account);
+  if (!parcel.range.empty() && target.space.needed(parcel.range)) {
+    reserve_space(parcel);
     return hold_up(*parcel.account);
   }
   if (target.file().access() == Access::kBuffered) {
@@ -183,10 +178,23 @@ bool DeviceQueue::prepare(Parcel& parcel) {
     return hold_up(*parcel.account);
   }
   parcel.is_prepared = true;
+  ++target.prepared;
   const auto waited = SteadyClock::shared().now() - parcel.submitted_at;
   parcel.account->counts.queue_wait_ns += static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count());
   return true;
+}
+
+void DeviceQueue::reserve_space(const Parcel& parcel) {
+  Target& target = *parcel.target;
+  const std::uint64_t free_bytes = target.file().free_bytes().value_or(all);
+  target.is_reserving = true;
+  Flight flight{.kind = FlightKind::kSpace, .target = &target};
+  flight.range = *target.space.needed(parcel.range, free_bytes);
+  flight.account = parcel.account;
+  flight.wanted = parcel.range;
+  begin_work(*parcel.account);
+  run_errand(flight);
 }
 
 bool DeviceQueue::cut_at_edges(Parcel& parcel) {

@@ -6,11 +6,13 @@
 
 namespace forebay::stream {
 
-std::optional<ByteRange> Space::needed(ByteRange range) const noexcept {
+std::optional<ByteRange> Space::needed(ByteRange range, std::uint64_t free_bytes) const noexcept {
   if (preallocation_ == Preallocation::kNone) return std::nullopt;
   if (end_ < expected_bytes_) return ByteRange{end_, expected_bytes_ - end_};
   if (preallocation_ == Preallocation::kExpected || range.end() <= end_) return std::nullopt;
-  const std::uint64_t step = steps_ ? std::clamp(end_, kSpaceStepBytesMin, kSpaceStepBytesMax) : 0;
+  const std::uint64_t wished = std::clamp(end_, kSpaceStepBytesMin, kSpaceStepBytesMax);
+  const std::uint64_t share = free_bytes / kSpaceStepPart / 1_MiB * 1_MiB;
+  const std::uint64_t step = steps_ ? std::min(wished, share) : 0;
   const std::uint64_t end = std::max(range.end(), end_ + step);
   return ByteRange{end_, end - end_};
 }
@@ -28,6 +30,7 @@ bool Space::ask_for_less(ByteRange range) noexcept {
 
 void Space::cut(std::uint64_t size_bytes) noexcept {
   end_ = std::min(end_, size_bytes);
+  has_leftovers_ = false;
   expected_bytes_ = 0;  // who goes on after the end expects something else
 }
 
@@ -49,13 +52,27 @@ void Target::note_stored(std::uint64_t end_bytes) noexcept {
 }
 
 Status Target::cut() {
-  if (std::max(space.end_bytes(), stored_end_) <= end_) return {};
+  if (std::max(space.end_bytes(), stored_end_) <= end_ && !space.has_leftovers()) return {};
+  if (const Status shortened = shorten(end_); !shortened) return shortened;
+  space.cut(end_);
+  return {};
+}
+
+Status Target::cut_back() {
+  if (!space.has_leftovers()) return {};
+  const Status shortened = shorten(std::max({end_, stored_end_, space.end_bytes()}));
+  if (shortened) space.cut_back();
+  return shortened;
+}
+
+/// Leftovers may lie behind the end of the file, too, where truncating to the size that it has
+/// already frees them.
+Status Target::shorten(std::uint64_t size_bytes) {
   const auto size = file_->size();
   if (!size) return tl::unexpected<Error>(size.error());
-  space.cut(end_);
-  if (*size <= end_) return {};
+  if (*size <= size_bytes && !space.has_leftovers()) return {};
   is_dirty = true;
-  return file_->truncate(end_);
+  return file_->truncate(std::min(*size, size_bytes));
 }
 
 }  // namespace forebay::stream

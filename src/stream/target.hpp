@@ -19,9 +19,12 @@ namespace forebay::stream {
 
 struct Account;
 
-/// Growing steps: as much again as the file has, within these.
+/// Growing steps: as much again as the file has, within these; and at most this part of what the
+/// file system has left, in whole MiB, so that what one file holds in reserve is not what others
+/// lack.
 inline constexpr std::uint64_t kSpaceStepBytesMin = std::uint64_t{64} << 20U;
 inline constexpr std::uint64_t kSpaceStepBytesMax = std::uint64_t{1} << 30U;
+inline constexpr std::uint64_t kSpaceStepPart = 8;
 
 /// How much space of a file is reserved, and what is to be reserved next. Pure bookkeeping.
 class Space {
@@ -29,10 +32,17 @@ class Space {
   Space(Preallocation preallocation, std::uint64_t size_bytes, std::uint64_t expected_bytes)
       : preallocation_(preallocation), end_(size_bytes), expected_bytes_(expected_bytes) {}
 
-  /// What must be reserved before `range` is written; no value if nothing need be.
-  std::optional<ByteRange> needed(ByteRange range) const noexcept;
+  /// What must be reserved before `range` is written, where so much is free on the file system; no
+  /// value if nothing need be.
+  std::optional<ByteRange> needed(ByteRange range, std::uint64_t free_bytes = all) const noexcept;
   /// As much is reserved.
   void reserved(ByteRange range) noexcept { end_ = range.end() > end_ ? range.end() : end_; }
+  /// It could not be reserved. File systems that get half way leave it at that.
+  void failed() noexcept { has_leftovers_ = true; }
+  /// Whether space may be reserved beyond the end.
+  bool has_leftovers() const noexcept { return has_leftovers_; }
+  /// They were given back.
+  void cut_back() noexcept { has_leftovers_ = false; }
   /// There was no room for what was needed: from now on it is exactly what is written, and then
   /// nothing. False if there is no room for what is expected, or for `range` itself.
   bool ask_for_less(ByteRange range) noexcept;
@@ -46,6 +56,7 @@ class Space {
  private:
   Preallocation preallocation_;
   bool steps_ = true;
+  bool has_leftovers_ = false;
   std::uint64_t end_;  ///< nothing beyond is reserved
   std::uint64_t expected_bytes_;
 };
@@ -70,9 +81,11 @@ class Target : public std::enable_shared_from_this<Target> {
   Space space;
   EdgeTable edges;
   bool is_reserving = false;
-  bool is_dirty = false;      ///< something was written since the last sync
-  std::uint32_t errands = 0;  ///< operations under way that are no parcel's
-  std::uint64_t parcels = 0;  ///< that came and were not given back
+  bool must_cut_back = false;  ///< before anything else is begun
+  std::uint64_t prepared = 0;  ///< parcels of which something is under way
+  bool is_dirty = false;       ///< something was written since the last sync
+  std::uint32_t errands = 0;   ///< operations under way that are no parcel's
+  std::uint64_t parcels = 0;   ///< that came and were not given back
   std::vector<Account*> users;
 
   /// The range, which is not empty, is going to belong to the file.
@@ -83,8 +96,13 @@ class Target : public std::enable_shared_from_this<Target> {
   bool may_have(std::uint64_t offset_bytes) const noexcept { return offset_bytes < stored_end_; }
   /// Gives the file its true size.
   Status cut();
+  /// Gives back what a reservation that failed has left, and nothing else. Nothing may be under
+  /// way: the system would wait for it, and what waits cannot finish it.
+  Status cut_back();
 
  private:
+  Status shorten(std::uint64_t size_bytes);
+
   const std::unique_ptr<storage::File> file_;
   std::uint64_t end_;         ///< of the bytes that belong to it
   std::uint64_t stored_end_;  ///< of the bytes that were ever written

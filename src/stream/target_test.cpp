@@ -31,6 +31,14 @@ TEST(Space, a_growing_file_gets_steps_as_large_as_itself) {
   EXPECT_EQ(space.needed({5_GiB, 1}), (ByteRange{5_GiB, kSpaceStepBytesMax}));
 }
 
+TEST(Space, steps_are_no_more_than_a_part_of_what_is_free) {
+  const Space space(Preallocation::kGrowing, 0, 0);
+  EXPECT_EQ(space.needed({0, 10}, 81_MiB), (ByteRange{0, 10_MiB}));
+  EXPECT_EQ(space.needed({0, 20_MiB}, 81_MiB), (ByteRange{0, 20_MiB})) << "what is written itself";
+  EXPECT_EQ(space.needed({0, 10}, 0), (ByteRange{0, 10}));
+  EXPECT_EQ(space.needed({0, 10}, 1_GiB), (ByteRange{0, kSpaceStepBytesMin}));
+}
+
 TEST(Space, without_preallocation_nothing_is_reserved) {
   const Space space(Preallocation::kNone, 0, 1000);
   EXPECT_FALSE(space.needed({0, 10}));
@@ -89,6 +97,23 @@ TEST(Target, has_the_length_of_what_belongs_to_it) {
   EXPECT_FALSE(target.may_have(8192));
   ASSERT_TRUE(target.cut());
   EXPECT_EQ(*raw.size(), 5000U);
+}
+
+TEST(Target, gives_back_what_a_reservation_that_failed_has_left) {
+  auto file = std::make_unique<storage::MemoryFile>("memory", std::vector<std::byte>(5000));
+  storage::MemoryFile& raw = *file;
+  Target target({.file = std::move(file), .preallocation = Preallocation::kGrowing});
+  target.space.reserved({0, 5000});
+  target.note_write({0, 3000});
+  ASSERT_TRUE(raw.truncate(9000)) << "as far as it got";
+  target.space.failed();
+  ASSERT_TRUE(target.cut_back());
+  EXPECT_EQ(*raw.size(), 5000U) << "what was reserved before is still of use";
+  ASSERT_TRUE(raw.truncate(9000));
+  target.space.failed();
+  ASSERT_TRUE(target.cut());
+  EXPECT_EQ(*raw.size(), 3000U);
+  EXPECT_FALSE(target.space.has_leftovers());
 }
 
 TEST(Target, keeps_what_it_had) {

@@ -105,7 +105,7 @@ Status Emulation::prepare() {
   if (!free && settings.idling == Idling::kStayAwake) {
     auto opened = Processors::open();
     if (opened) processors = std::move(*opened);
-    if (!opened) remark_ = "answers may be late: " + opened.error().message();
+    if (!opened) add_remark("answers may be late: " + opened.error().message());
   }
   auto time =
       Timekeeper::start({.machine = free ? without_costs(settings.machine) : settings.machine,
@@ -115,6 +115,12 @@ Status Emulation::prepare() {
   if (!time) return refuse(time.error());
   file_system_->time = std::move(*time);
   return {};
+}
+
+/// Once, however many clients it is true of.
+void Emulation::add_remark(const std::string& text) {
+  if (remark_.find(text) != std::string::npos) return;
+  remark_ += remark_.empty() ? text : "; " + text;
 }
 
 Status Emulation::mount_clients() {
@@ -144,7 +150,7 @@ Status Emulation::mount_client(model::ClientId number) {
   if (!started) return started;
   const std::uint64_t read_ahead = plan_.settings.machine.client.read_ahead_bytes;
   if (!set_read_ahead(path, read_ahead)) {
-    remark_ = "read-ahead is the kernel's (128 KiB at most), as /sys does not let it be set";
+    add_remark("read-ahead is the kernel's (128 KiB at most), as /sys does not let it be set");
   }
   return {};
 }
@@ -154,7 +160,7 @@ Status Emulation::measure() {
     const auto allowances = measure_allowances(*file_system_, mount_points().front());
     // On a full disk, for example. The mount works, and its answers come a little late.
     if (allowances) file_system_->measured.publish(std::make_unique<Allowances>(*allowances));
-    if (!allowances) remark_ = "FUSE was not measured: " + allowances.error().message();
+    if (!allowances) add_remark("FUSE was not measured: " + allowances.error().message());
   }
   file_system_->layouts.begin_rotation();
   file_system_->time->with_model(

@@ -43,6 +43,7 @@ class Emulation {
   Status mount_clients();
   Status mount_client(model::ClientId number);
   Status measure();
+  void add_remark(const std::string& text);
   void client_ended();
 
   Plan plan_;

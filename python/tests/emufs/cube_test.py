@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cube profiles on storage that fails: what `remap` and `generate` leave behind when they are
+killed while storage keeps them waiting, when it breaks, and when a real disk is full."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from forebay import native
+
+# Longer than what streams have in memory, so that none is done before storage is asked.
+THREADS = 2000
+
+# In mounts of its own. $1: an image, $2: a folder; the rest: a program that writes out.cubex there.
+ON_A_SMALL_DISK = """
+mkfs.ext4 -q -F "$1" && mount -o loop "$1" "$2" || exit 77
+cd "$2" && rmdir lost+found && printf "as it was" >out.cubex || exit 77
+shift 2
+"$@" >/dev/null
+echo "$?:$(ls):$(head -c 100 out.cubex)"
+"""
+
+
+@pytest.fixture
+def cube(real_native):
+    """cube(*words, code=0) runs forebay-cube; gives its document, or the error that it told."""
+    path = native.find(real_native("forebay-cube"))
+
+    def run(*words, code=0) -> dict:
+        command = [str(word) for word in (path, *words)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=90)
+        assert done.returncode == code, done.stderr
+        return json.loads(done.stdout) if code == 0 else json.loads(done.stderr)["error"]
+
+    run.path = path
+    return run
+
+
+@pytest.fixture
+def profile(cube, tmp_path) -> Path:
+    path = tmp_path / "in.cubex"
+    cube("generate", path, "--threads", THREADS)
+    return path
+
+
+@pytest.fixture
+def mount(emufs, machine_file):
+    return emufs("--machine", machine_file("free"))
+
+
+@pytest.fixture(params=[[], ["--compress"]], ids=["plain", "compressed"])
+def remap(request, profile):
+    """All that goes before the name of a copy of the profile."""
+    return ["remap", profile, "--no-spec", *request.param, "--output"]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def stall(mount, state):
+    for number in range(4):
+        mount.command(kind="server", number=number, state=state)
+
+
+@pytest.fixture
+def kill_while_it_writes(mount, cube, until):
+    """Storage holds the command up at its first bytes, and it is killed then."""
+
+    def run(*words):
+        command = [str(word) for word in (cube.path, *words)]
+        stall(mount, "stall")
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+            until(lambda: mount.stat()["totals"]["under_way"] > 0, "a write that waits")
+            process.send_signal(signal.SIGKILL)
+            # The kernel may hold on to it until the writes are answered; it does nothing more.
+            stall(mount, "works")
+            assert process.wait(60) == -signal.SIGKILL
+
+    return run
+
+
+def test_remap_killed_while_draining_leaves_no_file(mount, remap, kill_while_it_writes):
+    kill_while_it_writes(*remap, mount.path / "out.cubex")
+    assert names(mount.path) == ["out.cubex.tmp"]
+
+
+def test_remap_killed_while_draining_leaves_the_file_as_it_was(
+    cube, profile, mount, remap, kill_while_it_writes
+):
+    out = mount.path / "out.cubex"
+    out.write_bytes(b"as it was")
+    kill_while_it_writes(*remap, out)
+    assert names(mount.path) == ["out.cubex", "out.cubex.tmp"]
+    assert out.read_bytes() == b"as it was"
+    cube(*remap, out)
+    assert names(mount.path) == ["out.cubex"]
+    assert cube("diff", profile, out)["ok"]
+
+
+def test_generate_killed_while_it_writes_leaves_the_file_as_it_was(
+    cube, profile, mount, kill_while_it_writes
+):
+    out = mount.path / "out.cubex"
+    out.write_bytes(b"as it was")
+    command = ["generate", out, "--threads", THREADS]
+    kill_while_it_writes(*command)
+    assert out.read_bytes() == b"as it was"
+    assert [name for name in names(mount.path) if ".part-" not in name] == ["out.cubex"]
+    cube(*command)
+    assert cube("diff", profile, out)["ok"]
+
+
+def test_a_bad_place_is_told_with_path_and_offset(cube, mount, remap):
+    out, half = mount.path / "out.cubex", mount.path / "out.cubex.tmp"
+    out.write_bytes(b"as it was")
+    half.write_bytes(b"what a killed run has left")
+    mount.command(kind="eio", path=half.name, offset=1 << 20, size=4096, on="write")
+    error = cube(*remap, out, code=1)
+    assert error["class"] == "io"
+    assert error["path"] == str(half)
+    assert error["offset"] <= 1 << 20
+    assert "EIO" in error["message"]
+    assert names(mount.path) == ["out.cubex"]
+    assert out.read_bytes() == b"as it was"
+
+
+def test_a_full_disk_leaves_the_old_file(cube, remap, tmp_path):
+    image, point = tmp_path / "image", tmp_path / "point"
+    point.mkdir()
+    image.touch()
+    os.truncate(image, 2 << 20)
+    command = ["unshare", "--mount", "sh", "-c", ON_A_SMALL_DISK, "sh", image, point, cube.path]
+    done = subprocess.run(
+        [str(word) for word in (*command, *remap, "out.cubex")],
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    if done.returncode == 77:
+        pytest.skip(f"no file system can be made and mounted: {done.stderr.strip()}")
+    assert done.stdout.splitlines() == ["1:out.cubex:as it was"], done.stderr
+    error = json.loads(done.stderr.splitlines()[-1])["error"]
+    assert error["class"] == "no-space"
+    assert error["path"] == "out.cubex.tmp"
+    assert "offset" in error

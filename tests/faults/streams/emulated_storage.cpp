@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulated_storage.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+namespace forebay::faults {
+
+namespace {
+
+using nlohmann::json;
+
+/// Becomes the program, which ends when the thread that called does.
+[[noreturn]] void become_emufs(const std::string& backing, const std::string& point, int out) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(out, STDERR_FILENO);
+  ::execl(FOREBAY_EMUFS, FOREBAY_EMUFS, "mount", "--foreground", "--no-sync", "--machine",
+          FOREBAY_MACHINE, backing.c_str(), point.c_str(), static_cast<char*>(nullptr));
+  ::_exit(127);
+}
+
+/// All that it says, up to the end of a document; it says nothing more after that.
+std::string document_from(int descriptor) {
+  std::string said;
+  std::array<char, 4096> some{};
+  while (!json::accept(said)) {
+    const ssize_t got = ::read(descriptor, some.data(), some.size());
+    if (got <= 0) break;
+    said.append(some.data(), static_cast<std::size_t>(got));
+  }
+  return said;
+}
+
+}  // namespace
+
+EmulatedStorage::EmulatedStorage() : point_(folder_ / "mount") {
+  std::filesystem::create_directory(point_);
+  std::filesystem::create_directory(folder_ / "backing");
+  reason_against_ = mount();
+}
+
+/// Empty when it works.
+std::string EmulatedStorage::mount() {
+  std::array<int, 2> pipe{};
+  EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  const std::string backing = folder_ / "backing";
+  process_ = ::fork();
+  if (process_ == 0) become_emufs(backing, point_, pipe[1]);
+  ::close(pipe[1]);
+  const std::string said = document_from(pipe[0]);
+  ::close(pipe[0]);
+  const json document = json::parse(said, nullptr, false);
+  if (document.is_object() && document.contains("mount_points")) return {};
+  return "forebay-emufs mounts nothing here: " + said;
+}
+
+EmulatedStorage::~EmulatedStorage() {
+  if (reason_against_.empty()) {
+    heal();
+    ::umount2(point_.c_str(), MNT_DETACH);
+  }
+  ::kill(process_, SIGTERM);
+  EXPECT_EQ(::waitpid(process_, nullptr, 0), process_);
+}
+
+void EmulatedStorage::command(const std::string& fault) const {
+  EXPECT_EQ(::setxattr(point_.c_str(), "user.emufs.fault", fault.data(), fault.size(), 0), 0)
+      << std::strerror(errno);
+}
+
+void EmulatedStorage::break_writes(const std::string& name, std::uint64_t offset_bytes) {
+  command(json{{"kind", "eio"}, {"path", name}, {"offset", offset_bytes}, {"on", "write"}}.dump());
+}
+
+EmulatedStorage::Stall::Stall(EmulatedStorage& storage) : storage_(storage) {
+  storage_.command(json{{"kind", "server"}, {"number", 0}, {"state", "stall"}}.dump());
+}
+
+EmulatedStorage::Stall::~Stall() { storage_.heal(); }
+
+void EmulatedStorage::heal() { command(json{{"kind", "clear"}}.dump()); }
+
+std::uint64_t EmulatedStorage::under_way() const {
+  std::string text(std::size_t{64} << 10U, '\0');
+  const ssize_t got = ::getxattr(point_.c_str(), "user.emufs.stat", text.data(), text.size());
+  EXPECT_GT(got, 0) << std::strerror(errno);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  const json document = json::parse(text, nullptr, false);
+  return document.is_object() ? document["totals"]["under_way"].get<std::uint64_t>() : 0;
+}
+
+bool EmulatedStorage::has_requests() const {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (under_way() == 0) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+}  // namespace forebay::faults

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Storage that fails when a test says so: a mount of forebay-emufs with one server, which ends with
+// the test's process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <sys/types.h>
+
+#include "base/testing.hpp"
+
+namespace forebay::faults {
+
+/// Call reason_against_own_mounts() first.
+class EmulatedStorage {
+ public:
+  EmulatedStorage();
+  ~EmulatedStorage();
+  EmulatedStorage(const EmulatedStorage&) = delete;
+  EmulatedStorage& operator=(const EmulatedStorage&) = delete;
+
+  /// Why it could not be mounted; empty if it is there.
+  const std::string& reason_against() const { return reason_against_; }
+  std::string operator/(const std::string& name) const { return point_ + "/" + name; }
+  const std::string& path() const { return point_; }
+
+  /// EIO from writes that touch bytes of this file, which is there, from this offset on.
+  void break_writes(const std::string& name, std::uint64_t offset_bytes);
+  /// Requests of data wait for as long as this lives. A test has it end before what must wait for
+  /// them.
+  class [[nodiscard]] Stall {
+   public:
+    explicit Stall(EmulatedStorage& storage);
+    ~Stall();
+    Stall(const Stall&) = delete;
+    Stall& operator=(const Stall&) = delete;
+
+   private:
+    EmulatedStorage& storage_;
+  };
+  /// All faults end, and what waits is answered.
+  void heal();
+  /// How many requests of data wait for an answer now.
+  std::uint64_t under_way() const;
+  /// Returns when some do; false after a minute.
+  bool has_requests() const;
+
+ private:
+  std::string mount();
+  void command(const std::string& fault) const;
+
+  const TemporaryFolder folder_;
+  const std::string point_;
+  pid_t process_ = -1;
+  std::string reason_against_;
+};
+
+}  // namespace forebay::faults

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "own_mounts.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace forebay::faults {
+
+namespace {
+
+std::string separate_mounts() {
+  if (::unshare(CLONE_NEWNS) != 0)
+    return std::string("mounts of one's own take root: ") + std::strerror(errno);
+  // Nothing of ours shows elsewhere, and nothing that others mount stays behind here.
+  if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    return std::string("mounts cannot be made private: ") + std::strerror(errno);
+  return {};
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+std::string reason_against_own_mounts() {
+  static const std::string reason = separate_mounts();
+  return reason;
+}
+
+std::string complaint_of(const std::vector<std::string>& words) {
+  const TemporaryFolder folder;
+  const std::string said = folder / "said";
+  std::vector<char*> arguments;
+  for (const std::string& word : words)
+    arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, said.c_str(), O_WRONLY | O_CREAT,
+                                     0600);
+  ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  pid_t process = -1;
+  const int failed =
+      ::posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return words[0] + ": " + std::strerror(failed);
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  return words[0] + " failed: " + text_of(said);
+}
+
+LoopDisk::LoopDisk(const Plan& plan) : point_(folder_ / "disk") {
+  const std::string folder = plan.image_folder.empty() ? folder_.path() : plan.image_folder;
+  const std::string image = folder + "/image";
+  std::filesystem::create_directory(point_);
+  std::ofstream(image).close();
+  std::filesystem::resize_file(image, plan.size_bytes);
+  std::vector<std::string> make = plan.make;
+  make.push_back(image);
+  reason_against_ = complaint_of(make);
+  if (reason_against_.empty())
+    reason_against_ = complaint_of({"mount", "-o", "loop", image, point_});
+}
+
+LoopDisk::~LoopDisk() {
+  if (!reason_against_.empty()) return;
+  EXPECT_EQ(::umount2(point_.c_str(), MNT_DETACH), 0);
+}
+
+std::uint64_t LoopDisk::free_bytes() const {
+  struct statvfs facts{};
+  EXPECT_EQ(::statvfs(point_.c_str(), &facts), 0);
+  return facts.f_bavail * facts.f_frsize;
+}
+
+SmallMemory::SmallMemory(std::uint64_t size_bytes) {
+  const std::string options = "size=" + std::to_string(size_bytes);
+  EXPECT_EQ(::mount("none", path().c_str(), "tmpfs", 0, options.c_str()), 0);
+}
+
+SmallMemory::~SmallMemory() { EXPECT_EQ(::umount2(path().c_str(), MNT_DETACH), 0); }
+
+}  // namespace forebay::faults
