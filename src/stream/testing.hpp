@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,7 +60,13 @@ class Gate {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
+  /// A file system without room: reserving fails, and leaves files longer than they were.
+  void reserve_in_part(bool does) { in_part_.store(does); }
+  bool reserves_in_part() const { return in_part_.load(); }
+  /// How often files were synced.
+  std::size_t syncs() const { return syncs_.load(); }
   void note(const storage::Operation& operation) {
+    if (operation.kind == storage::OperationKind::kSync) ++syncs_;
     const std::lock_guard lock(mutex_);
     if (operation.kind == storage::OperationKind::kWrite)
       requests_.push_back(operation.file->path());
@@ -70,6 +78,8 @@ class Gate {
 
  private:
   std::atomic<bool> open_{true};
+  std::atomic<bool> in_part_{false};
+  std::atomic<std::size_t> syncs_{0};
   std::mutex mutex_;
   std::vector<storage::Backend*> backends_;
   std::vector<std::string> requests_;
@@ -85,15 +95,22 @@ class GatedBackend final : public storage::Backend {
   std::size_t capacity() const noexcept override { return inner_->capacity(); }
   bool accepts(const storage::File& file) const noexcept override { return inner_->accepts(file); }
   std::size_t submit(std::span<const storage::Operation> operations) override {
-    held_.insert(held_.end(), operations.begin(), operations.end());
-    for (const storage::Operation& operation : operations)
+    for (const storage::Operation& operation : operations) {
       gate_.note(operation);
+      held_.push_back(operation);
+      if (gate_.reserves_in_part() && operation.length_bytes > kRoomBytes)
+        reserve_in_part(held_.back());
+    }
     pass_on();
     return operations.size();
   }
   std::size_t wait(std::span<storage::RawCompletion> completions, Deadline deadline) override {
     pass_on();
-    return inner_->wait(completions, deadline);
+    const std::size_t count = inner_->wait(completions, deadline);
+    for (storage::RawCompletion& completion : completions.first(count)) {
+      if (in_part_.erase(completion.tag) > 0) completion.result = -ENOSPC;
+    }
+    return count;
   }
   void wake() noexcept override { inner_->wake(); }
   Status watch(int descriptor) override { return inner_->watch(descriptor); }
@@ -104,6 +121,12 @@ class GatedBackend final : public storage::Backend {
   }
 
  private:
+  static constexpr std::uint64_t kRoomBytes = 1_MiB;
+  /// As ext4 does: as far as there is room, and then ENOSPC.
+  void reserve_in_part(storage::Operation& operation) {
+    operation.length_bytes = kRoomBytes;
+    in_part_.insert(operation.tag);
+  }
   void pass_on() {
     if (!gate_.is_open() || held_.empty()) return;
     const std::size_t taken = inner_->submit(held_);
@@ -113,6 +136,7 @@ class GatedBackend final : public storage::Backend {
   std::unique_ptr<Backend> inner_;
   Gate& gate_;
   std::vector<storage::Operation> held_;
+  std::set<std::uint64_t> in_part_;
 };
 
 /// How a stream writes in a test.
