@@ -83,6 +83,8 @@ void DeviceQueue::leave(Barrier& barrier) {
   Account& account = *barrier.account;
   const bool gives_up = account.client->gives_up() || barrier.is_last;
   const auto is_done_with = [&](const std::shared_ptr<Target>& target) {
+    // Of an account whose memory goes nobody may know, whatever others still do there.
+    if (barrier.is_last) std::erase(target->users, &account);
     if (target->errands > 0 || target->parcels > 0) return false;
     if (target->edges.size() > 0 && !gives_up) return false;
     std::erase(target->users, &account);

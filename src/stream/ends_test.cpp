@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which streams, files and their waits end is nobody's business but the program's:
+// streams that share a file end one after the other, handles outlive their stream, and what was
+// drained before is synced all the same.
+#include <forebay/output_stream.hpp>
+
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "stream/testing.hpp"
+
+namespace forebay::stream {
+namespace {
+
+class Ends : public StreamTest {};
+
+TEST_P(Ends, a_stream_ends_while_another_writes_the_same_file) {
+  OutputStream stays = site.make_stream({.buffers = 8, .preallocation = Preallocation::kNone});
+  const OutputFile here = must(stays.create(site / "data"));
+  {
+    OutputStream goes = site.make_stream();
+    const OutputFile there = must(goes.create(site / "data", {.existing = Existing::kKeep}));
+    EXPECT_TRUE(works(submit_pattern(goes, there, {0, 1000})));
+    EXPECT_TRUE(works(goes.drain()));
+    EXPECT_TRUE(works(submit_pattern(goes, there, {1000, 1000})));
+    EXPECT_TRUE(works(goes.drain()));
+    EXPECT_TRUE(works(submit_pattern(goes, there, {2000, 0})));
+    site.gate.close();
+    EXPECT_TRUE(works(submit_all(stays, here, {4096, 4 * kBuffer})));
+  }
+  site.gate.open();
+  EXPECT_TRUE(works(submit_pattern(stays, here, {2000, 2096})));
+  EXPECT_TRUE(works(submit_pattern(stays, here, {4096 + 4 * kBuffer, 10})));
+  EXPECT_TRUE(works(stays.drain()));
+  EXPECT_TRUE(is_pattern(site / "data", 4106 + 4 * kBuffer));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Ends, ::testing::ValuesIn(sound_ways()), way_name);
+
+}  // namespace
+}  // namespace forebay::stream
