@@ -74,8 +74,10 @@ void DeviceQueue::count_off(const Parcel& parcel) noexcept {
 }
 
 std::vector<std::shared_ptr<Target>> DeviceQueue::targets_of(const Barrier& barrier) const {
-  if (barrier.target == nullptr) return barrier.account->targets;
-  return {barrier.target->shared_from_this()};
+  if (barrier.target != nullptr) return {barrier.target->shared_from_this()};
+  auto targets = barrier.account->targets;
+  targets.insert(targets.end(), barrier.files.begin(), barrier.files.end());
+  return targets;
 }
 
 /// Forgets targets about which there is nothing left to do.

@@ -79,7 +79,17 @@ std::shared_ptr<StreamCore::Gathering> StreamCore::gather(Durability durability)
     gathering->barriers[i].durability = durability;
     gathering->queues.push_back(lanes_[i]->queue);
   }
+  if (durability == Durability::kSynced) add_files(*gathering);
   return gathering;
+}
+
+/// Those that are written already need nothing but the sync. Under the lock.
+void StreamCore::add_files(Gathering& gathering) const {
+  for (const auto& file : files_) {
+    const auto is_its = [&](const Barrier& one) { return one.account == &file->lane().account; };
+    std::ranges::find_if(gathering.barriers, is_its)
+        ->files.push_back(file->target().shared_from_this());
+  }
 }
 
 /// Not under the lock: a queue that has ended gives barriers back at once.

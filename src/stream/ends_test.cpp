@@ -19,6 +19,18 @@ namespace {
 
 class Ends : public StreamTest {};
 
+TEST_P(Ends, a_sync_after_a_drain_reaches_storage) {
+  OutputStream out = site.make_stream();
+  const OutputFile file = must(out.create(site / "data"));
+  EXPECT_TRUE(works(submit_all(out, file, {0, 100'001})));
+  EXPECT_TRUE(works(out.drain()));
+  EXPECT_EQ(site.gate.syncs(), 0U);
+  EXPECT_TRUE(works(out.sync()));
+  EXPECT_EQ(site.gate.syncs(), 1U);
+  EXPECT_TRUE(works(out.sync()));
+  EXPECT_EQ(site.gate.syncs(), 1U) << "nothing was written since";
+}
+
 TEST_P(Ends, a_stream_ends_while_another_writes_the_same_file) {
   OutputStream stays = site.make_stream({.buffers = 8, .preallocation = Preallocation::kNone});
   const OutputFile here = must(stays.create(site / "data"));

@@ -101,6 +101,7 @@ class StreamCore final : public Client, public std::enable_shared_from_this<Stre
   void signal_all() noexcept;
   Result<Lane*> lane_for(const storage::File& file, const OutputPlan& plan);
   std::shared_ptr<Gathering> gather(Durability durability);
+  void add_files(Gathering& gathering) const;
   static void push(const std::shared_ptr<Gathering>& gathering);
   Status wait_for(const std::shared_ptr<Gathering>& gathering);
   std::vector<std::shared_ptr<FileCore>> files() const;
