@@ -52,6 +52,31 @@ TEST_P(Ends, a_stream_ends_while_another_writes_the_same_file) {
   EXPECT_TRUE(is_pattern(site / "data", 4106 + 4 * kBuffer));
 }
 
+TEST_P(Ends, a_file_is_drained_after_its_stream_was_cancelled_and_ended) {
+  std::optional<OutputFile> file;
+  {
+    OutputStream out = site.make_stream();
+    file = must(out.create(site / "data"));
+    EXPECT_TRUE(works(submit_pattern(out, *file, {0, 1000})));
+    out.cancel();
+  }
+  EXPECT_EQ(error_class(file->sync()), ErrorClass::kCancelled);
+  EXPECT_EQ(error_class(file->drain()), ErrorClass::kCancelled);
+}
+
+TEST_P(Ends, a_file_is_drained_while_its_stream_is_cancelled_and_ends) {
+  for (int round = 0; round < 100; ++round) {
+    OutputStream out = site.make_stream();
+    std::optional<OutputFile> file = must(out.create(site / std::to_string(round)));
+    EXPECT_TRUE(works(submit_pattern(out, *file, {0, 1000})));
+    std::jthread other([held = std::move(file)]() mutable {
+      static_cast<void>(held->sync());  // done, cancelled or closed: as it happens
+      held.reset();
+    });
+    out.cancel();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Ends, ::testing::ValuesIn(sound_ways()), way_name);
 
 }  // namespace
