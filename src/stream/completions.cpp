@@ -81,6 +81,8 @@ void DeviceQueue::complete_space(const Flight& flight, const Result<std::uint64_
     return;
   }
   const Error& error = outcome.error();
+  // A full file system may have got as far as there was room, and made the file longer.
+  target.note_stored(flight.range.end());
   if (error.kind() == ErrorClass::kUnsupported) {
     target.space.give_up();
     return;

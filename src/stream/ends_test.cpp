@@ -77,6 +77,15 @@ TEST_P(Ends, a_file_is_drained_while_its_stream_is_cancelled_and_ends) {
   }
 }
 
+TEST_P(Ends, what_a_full_disk_reserved_in_part_is_given_back) {
+  site.gate.reserve_in_part(true);
+  OutputStream out = site.make_stream({.preallocation = Preallocation::kGrowing});
+  const OutputFile file = must(out.create(site / "data"));
+  EXPECT_TRUE(works(submit_all(out, file, {0, 100'001})));
+  EXPECT_TRUE(works(out.drain()));
+  EXPECT_TRUE(is_pattern(site / "data", 100'001));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Ends, ::testing::ValuesIn(sound_ways()), way_name);
 
 }  // namespace
