@@ -86,6 +86,19 @@ TEST_P(Ends, what_a_full_disk_reserved_in_part_is_given_back) {
   EXPECT_TRUE(is_pattern(site / "data", 100'001));
 }
 
+TEST_P(Ends, what_cannot_be_written_directly_is_not_emptied) {
+  const std::string path = "/dev/shm/forebay-ends-" + std::to_string(::getpid());
+  storage::write_pattern_file(path, 1000);
+  OutputStream out = site.make_stream({.access = Access::kDirect});
+  const auto refused = out.create(path);
+  if (!refused) {
+    EXPECT_EQ(refused.error().kind(), ErrorClass::kUnsupported);
+    EXPECT_TRUE(is_pattern(path, 1000));
+  }
+  ::unlink(path.c_str());
+  if (refused) GTEST_SKIP() << "memory can be written directly here";
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Ends, ::testing::ValuesIn(sound_ways()), way_name);
 
 }  // namespace
