@@ -44,8 +44,10 @@ void DeviceQueue::settle_blocks(Barrier& barrier) {
 bool DeviceQueue::start_syncs(Barrier& barrier) {
   for (const auto& target : targets_of(barrier)) {
     cut(*target);
-    const bool gives_up = barrier.account->client->gives_up();
-    if (gives_up || barrier.durability == Durability::kWritten || !target->is_dirty) continue;
+    Client& client = *barrier.account->client;
+    if (client.gives_up() || barrier.durability == Durability::kWritten) continue;
+    if (target->sync_error) client.fail(*target->sync_error);
+    if (!target->is_dirty || target->sync_error) continue;
     target->is_dirty = false;
     Flight flight{.kind = FlightKind::kSync, .target = target.get()};
     flight.barrier = &barrier;

@@ -31,6 +31,20 @@ TEST_P(Ends, a_sync_after_a_drain_reaches_storage) {
   EXPECT_EQ(site.gate.syncs(), 1U) << "nothing was written since";
 }
 
+TEST_P(Ends, a_sync_that_fails_is_told_to_all_who_wrote_the_file) {
+  OutputStream first = site.make_stream();
+  OutputStream second = site.make_stream();
+  const OutputFile here = must(first.create(site / "data"));
+  const OutputFile there = must(second.create(site / "data", {.existing = Existing::kKeep}));
+  EXPECT_TRUE(works(submit_pattern(first, here, {0, 1000})));
+  EXPECT_TRUE(works(submit_pattern(second, there, {1000, 1000})));
+  EXPECT_TRUE(works(second.drain()));
+  site.gate.lose_bytes(true);
+  EXPECT_EQ(error_class(first.sync()), ErrorClass::kIo);
+  site.gate.lose_bytes(false);
+  EXPECT_EQ(error_class(second.sync()), ErrorClass::kIo);
+}
+
 TEST_P(Ends, a_stream_ends_while_another_writes_the_same_file) {
   OutputStream stays = site.make_stream({.buffers = 8, .preallocation = Preallocation::kNone});
   const OutputFile here = must(stays.create(site / "data"));

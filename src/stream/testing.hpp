@@ -13,11 +13,11 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <ostream>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +63,9 @@ class Gate {
   /// A file system without room: reserving fails, and leaves files longer than they were.
   void reserve_in_part(bool does) { in_part_.store(does); }
   bool reserves_in_part() const { return in_part_.load(); }
+  /// Storage that loses what it has taken, and says so at a sync.
+  void lose_bytes(bool does) { loses_.store(does); }
+  bool loses_bytes() const { return loses_.load(); }
   /// How often files were synced.
   std::size_t syncs() const { return syncs_.load(); }
   void note(const storage::Operation& operation) {
@@ -79,6 +82,7 @@ class Gate {
  private:
   std::atomic<bool> open_{true};
   std::atomic<bool> in_part_{false};
+  std::atomic<bool> loses_{false};
   std::atomic<std::size_t> syncs_{0};
   std::mutex mutex_;
   std::vector<storage::Backend*> backends_;
@@ -100,6 +104,8 @@ class GatedBackend final : public storage::Backend {
       held_.push_back(operation);
       if (gate_.reserves_in_part() && operation.length_bytes > kRoomBytes)
         reserve_in_part(held_.back());
+      if (gate_.loses_bytes() && operation.kind == storage::OperationKind::kSync)
+        results_.emplace(operation.tag, -EIO);
     }
     pass_on();
     return operations.size();
@@ -108,7 +114,7 @@ class GatedBackend final : public storage::Backend {
     pass_on();
     const std::size_t count = inner_->wait(completions, deadline);
     for (storage::RawCompletion& completion : completions.first(count)) {
-      if (in_part_.erase(completion.tag) > 0) completion.result = -ENOSPC;
+      if (const auto told = results_.extract(completion.tag)) completion.result = told.mapped();
     }
     return count;
   }
@@ -125,7 +131,7 @@ class GatedBackend final : public storage::Backend {
   /// As ext4 does: as far as there is room, and then ENOSPC.
   void reserve_in_part(storage::Operation& operation) {
     operation.length_bytes = kRoomBytes;
-    in_part_.insert(operation.tag);
+    results_.emplace(operation.tag, -ENOSPC);
   }
   void pass_on() {
     if (!gate_.is_open() || held_.empty()) return;
@@ -136,7 +142,7 @@ class GatedBackend final : public storage::Backend {
   std::unique_ptr<Backend> inner_;
   Gate& gate_;
   std::vector<storage::Operation> held_;
-  std::set<std::uint64_t> in_part_;
+  std::map<std::uint64_t, std::int64_t> results_;  ///< that operations will have, by tag
 };
 
 /// How a stream writes in a test.
