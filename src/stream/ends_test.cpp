@@ -39,9 +39,9 @@ TEST_P(Ends, a_sync_that_fails_is_told_to_all_who_wrote_the_file) {
   EXPECT_TRUE(works(submit_pattern(first, here, {0, 1000})));
   EXPECT_TRUE(works(submit_pattern(second, there, {1000, 1000})));
   EXPECT_TRUE(works(second.drain()));
-  site.gate.lose_bytes(true);
+  site.gate.lose_bytes();
   EXPECT_EQ(error_class(first.sync()), ErrorClass::kIo);
-  site.gate.lose_bytes(false);
+  site.gate.lose_no_more();
   EXPECT_EQ(error_class(second.sync()), ErrorClass::kIo);
 }
 
@@ -92,7 +92,7 @@ TEST_P(Ends, a_file_is_drained_while_its_stream_is_cancelled_and_ends) {
 }
 
 TEST_P(Ends, what_a_full_disk_reserved_in_part_is_given_back) {
-  site.gate.reserve_in_part(true);
+  site.gate.reserve_in_part();
   OutputStream out = site.make_stream({.preallocation = Preallocation::kGrowing});
   const OutputFile file = must(out.create(site / "data"));
   EXPECT_TRUE(works(submit_all(out, file, {0, 100'001})));

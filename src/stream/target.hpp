@@ -71,7 +71,7 @@ class Target : public std::enable_shared_from_this<Target> {
   Space space;
   EdgeTable edges;
   bool is_reserving = false;
-  bool is_dirty = false;      ///< something was written since the last sync
+  bool is_dirty = false;  ///< something was written since the last sync
   /// Of a sync: bytes may be lost, and the kernel says so once, whoever wrote them.
   std::optional<Error> sync_error;
   std::uint32_t errands = 0;  ///< operations under way that are no parcel's

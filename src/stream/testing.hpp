@@ -61,10 +61,11 @@ class Gate {
     return requests_;
   }
   /// A file system without room: reserving fails, and leaves files longer than they were.
-  void reserve_in_part(bool does) { in_part_.store(does); }
+  void reserve_in_part() { in_part_.store(true); }
   bool reserves_in_part() const { return in_part_.load(); }
   /// Storage that loses what it has taken, and says so at a sync.
-  void lose_bytes(bool does) { loses_.store(does); }
+  void lose_bytes() { loses_.store(true); }
+  void lose_no_more() { loses_.store(false); }
   bool loses_bytes() const { return loses_.load(); }
   /// How often files were synced.
   std::size_t syncs() const { return syncs_.load(); }
