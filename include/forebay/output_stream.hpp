@@ -218,7 +218,8 @@ class OutputStream {
   /// is what write(2) means by it: other programs see it, a power failure may take it. The stream
   /// goes on afterwards.
   Status drain();
-  /// drain(), and what was written is on stable storage, with the names of new files.
+  /// drain(), and what was written is on stable storage, with the names of new files: whatever was
+  /// drained before, too, but for files that an earlier drain() has closed (see OutputFile).
   Status sync();
 
   /// Takes what was written since the last call, as the plan's `completions` says; returns how many

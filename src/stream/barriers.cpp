@@ -44,8 +44,10 @@ void DeviceQueue::settle_blocks(Barrier& barrier) {
 bool DeviceQueue::start_syncs(Barrier& barrier) {
   for (const auto& target : targets_of(barrier)) {
     cut(*target);
-    const bool gives_up = barrier.account->client->gives_up();
-    if (gives_up || barrier.durability == Durability::kWritten || !target->is_dirty) continue;
+    Client& client = *barrier.account->client;
+    if (client.gives_up() || barrier.durability == Durability::kWritten) continue;
+    if (target->sync_error) client.fail(*target->sync_error);
+    if (!target->is_dirty || target->sync_error) continue;
     target->is_dirty = false;
     Flight flight{.kind = FlightKind::kSync, .target = target.get()};
     flight.barrier = &barrier;
@@ -74,8 +76,10 @@ void DeviceQueue::count_off(const Parcel& parcel) noexcept {
 }
 
 std::vector<std::shared_ptr<Target>> DeviceQueue::targets_of(const Barrier& barrier) const {
-  if (barrier.target == nullptr) return barrier.account->targets;
-  return {barrier.target->shared_from_this()};
+  if (barrier.target != nullptr) return {barrier.target->shared_from_this()};
+  auto targets = barrier.account->targets;
+  targets.insert(targets.end(), barrier.files.begin(), barrier.files.end());
+  return targets;
 }
 
 /// Forgets targets about which there is nothing left to do.
@@ -83,6 +87,8 @@ void DeviceQueue::leave(Barrier& barrier) {
   Account& account = *barrier.account;
   const bool gives_up = account.client->gives_up() || barrier.is_last;
   const auto is_done_with = [&](const std::shared_ptr<Target>& target) {
+    // Of an account whose memory goes nobody may know, whatever others still do there.
+    if (barrier.is_last) std::erase(target->users, &account);
     if (target->errands > 0 || target->parcels > 0) return false;
     if (target->edges.size() > 0 && !gives_up) return false;
     std::erase(target->users, &account);

@@ -65,7 +65,11 @@ void DeviceQueue::complete_errand(const Flight& flight, const Result<std::uint64
       target.edges.erase(*flight.block);
       break;
     case FlightKind::kSync:
-      if (!outcome) flight.barrier->account->client->fail(outcome.error());
+      if (!outcome) {
+        target.sync_error = outcome.error();
+        flight.barrier->account->client->fail(outcome.error());
+        fail_users(target, outcome.error());
+      }
       --flight.barrier->left;
       break;
     case FlightKind::kData:

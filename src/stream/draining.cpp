@@ -79,7 +79,17 @@ std::shared_ptr<StreamCore::Gathering> StreamCore::gather(Durability durability)
     gathering->barriers[i].durability = durability;
     gathering->queues.push_back(lanes_[i]->queue);
   }
+  if (durability == Durability::kSynced) add_files(*gathering);
   return gathering;
+}
+
+/// Those that are written already need nothing but the sync. Under the lock.
+void StreamCore::add_files(Gathering& gathering) const {
+  for (const auto& file : files_) {
+    const auto is_its = [&](const Barrier& one) { return one.account == &file->lane().account; };
+    std::ranges::find_if(gathering.barriers, is_its)
+        ->files.push_back(file->target().shared_from_this());
+  }
 }
 
 /// Not under the lock: a queue that has ended gives barriers back at once.
@@ -94,7 +104,7 @@ void StreamCore::push(const std::shared_ptr<Gathering>& gathering) {
 
 void StreamCore::reached(Barrier& barrier) noexcept {
   const std::shared_ptr<void> kept = std::move(barrier.keeps);
-  const std::lock_guard lock(mutex_);  // to the end: who waits may end the stream
+  const std::lock_guard lock(mutex_);  // to the end: who waits, or `kept`, may end the stream
   if (--static_cast<Gathering*>(kept.get())->left == 0) barrier_reached_.notify_all();
 }
 
@@ -103,6 +113,7 @@ Status StreamCore::wait_for(const std::shared_ptr<Gathering>& gathering) {
   {
     std::unique_lock lock(mutex_);
     barrier_reached_.wait(lock, [&] { return gathering->left == 0 || cancelled_.load(); });
+    if (gathering->left > 0) gathering->core = shared_from_this();
   }
   return gives_up() ? Status(first_error()) : Status();
 }
@@ -118,6 +129,7 @@ std::vector<std::weak_ptr<FileCore>> StreamCore::files_without_handles() const {
 }
 
 Status StreamCore::drain(Durability durability) {
+  if (cancelled_.load()) return first_error();
   const auto unheld = files_without_handles();
   const auto gathering = gather(durability);
   push(gathering);
@@ -144,6 +156,7 @@ void StreamCore::let_go_of(const std::vector<std::weak_ptr<FileCore>>& unheld) {
 }
 
 Status StreamCore::drain_file(FileCore& file, Durability durability) {
+  if (cancelled_.load()) return first_error();
   auto gathering = std::make_shared<Gathering>();
   gathering->barriers.resize(1);
   gathering->left = 1;

@@ -39,12 +39,16 @@ Result<Opened> join(const std::string& path,
 }
 
 /// What is in the file and stays there.
-Result<std::uint64_t> kept_bytes(storage::File& file, Existing existing) {
+Result<std::uint64_t> kept_bytes(const storage::File& file, Existing existing) {
+  return existing == Existing::kKeep ? file.size() : Result<std::uint64_t>(0);
+}
+
+/// Once nothing else can go wrong, and nobody else can have begun to write.
+Status empty_unless_kept(storage::File& file, Existing existing) {
+  if (existing == Existing::kKeep) return {};
   const auto size = file.size();
-  if (!size || existing == Existing::kKeep || *size == 0) return size;
-  if (const Status emptied = file.truncate(0); !emptied)
-    return tl::unexpected<Error>(emptied.error());
-  return 0;
+  if (!size) return tl::unexpected<Error>(size.error());
+  return *size == 0 ? Status() : file.truncate(0);
 }
 
 /// The same file for direct access, if that is what suits it or what the plan says.
@@ -98,6 +102,8 @@ Result<Opened> open_output(const std::string& path,
                                                          .expected_bytes = options.expected_bytes});
   if (!queues.enlist(identity, opened.target))
     return in_use(path, "another thread of this program opened it at the same moment");
+  if (const Status empty = empty_unless_kept(opened.target->file(), options.existing); !empty)
+    return tl::unexpected<Error>(empty.error());
   return opened;
 }
 

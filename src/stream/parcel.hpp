@@ -72,6 +72,8 @@ struct Barrier : Parcel {
   Durability durability = Durability::kWritten;
   /// The last one of its account, whose memory is gone afterwards.
   bool is_last = false;
+  /// That it concerns besides those that still need something: a sync, all files that are open.
+  std::vector<std::shared_ptr<Target>> files;
   std::shared_ptr<void> keeps;  ///< the client's: whatever must live until it is reached
 
   // The queue's own:

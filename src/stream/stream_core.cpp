@@ -202,9 +202,13 @@ void StreamCore::fail(const Error& error) noexcept {
 }
 
 void StreamCore::cancel() noexcept {
-  cancelled_.store(true);
   fail(Error(
       {.kind = ErrorClass::kCancelled, .operation = "write", .cause = "the stream was cancelled"}));
+  {
+    const std::lock_guard lock(mutex_);
+    cancelled_.store(true);  // after the error: who sees it takes that
+  }
+  barrier_reached_.notify_all();
 }
 
 void StreamCore::abandon() noexcept {

@@ -91,6 +91,8 @@ class StreamCore final : public Client, public std::enable_shared_from_this<Stre
     std::vector<Barrier> barriers;
     std::vector<std::shared_ptr<DeviceQueue>> queues;  ///< one for each
     std::size_t left = 0;                              ///< under the lock of the stream
+    /// Set by who does not wait to the end and may let go of the stream: queues have barriers yet.
+    std::shared_ptr<StreamCore> core;
   };
 
   explicit StreamCore(Setup setup, std::unique_ptr<storage::BufferPool> pool);
@@ -101,6 +103,7 @@ class StreamCore final : public Client, public std::enable_shared_from_this<Stre
   void signal_all() noexcept;
   Result<Lane*> lane_for(const storage::File& file, const OutputPlan& plan);
   std::shared_ptr<Gathering> gather(Durability durability);
+  void add_files(Gathering& gathering) const;
   static void push(const std::shared_ptr<Gathering>& gathering);
   Status wait_for(const std::shared_ptr<Gathering>& gathering);
   std::vector<std::shared_ptr<FileCore>> files() const;

@@ -4,6 +4,7 @@
 // from wherever they come.
 #pragma once
 
+#include <forebay/error.hpp>
 #include <forebay/range.hpp>
 #include <forebay/stream_plan.hpp>
 
@@ -84,8 +85,10 @@ class Target : public std::enable_shared_from_this<Target> {
   bool must_cut_back = false;  ///< before anything else is begun
   std::uint64_t prepared = 0;  ///< parcels of which something is under way
   bool is_dirty = false;       ///< something was written since the last sync
-  std::uint32_t errands = 0;   ///< operations under way that are no parcel's
-  std::uint64_t parcels = 0;   ///< that came and were not given back
+  /// Of a sync: bytes may be lost, and the kernel says so once, whoever wrote them.
+  std::optional<Error> sync_error;
+  std::uint32_t errands = 0;  ///< operations under way that are no parcel's
+  std::uint64_t parcels = 0;  ///< that came and were not given back
   std::vector<Account*> users;
 
   /// The range, which is not empty, is going to belong to the file.

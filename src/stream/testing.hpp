@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -58,7 +60,17 @@ class Gate {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
+  /// A file system without room: reserving fails, and leaves files longer than they were.
+  void reserve_in_part() { in_part_.store(true); }
+  bool reserves_in_part() const { return in_part_.load(); }
+  /// Storage that loses what it has taken, and says so at a sync.
+  void lose_bytes() { loses_.store(true); }
+  void lose_no_more() { loses_.store(false); }
+  bool loses_bytes() const { return loses_.load(); }
+  /// How often files were synced.
+  std::size_t syncs() const { return syncs_.load(); }
   void note(const storage::Operation& operation) {
+    if (operation.kind == storage::OperationKind::kSync) ++syncs_;
     const std::lock_guard lock(mutex_);
     if (operation.kind == storage::OperationKind::kWrite)
       requests_.push_back(operation.file->path());
@@ -70,6 +82,9 @@ class Gate {
 
  private:
   std::atomic<bool> open_{true};
+  std::atomic<bool> in_part_{false};
+  std::atomic<bool> loses_{false};
+  std::atomic<std::size_t> syncs_{0};
   std::mutex mutex_;
   std::vector<storage::Backend*> backends_;
   std::vector<std::string> requests_;
@@ -85,15 +100,24 @@ class GatedBackend final : public storage::Backend {
   std::size_t capacity() const noexcept override { return inner_->capacity(); }
   bool accepts(const storage::File& file) const noexcept override { return inner_->accepts(file); }
   std::size_t submit(std::span<const storage::Operation> operations) override {
-    held_.insert(held_.end(), operations.begin(), operations.end());
-    for (const storage::Operation& operation : operations)
+    for (const storage::Operation& operation : operations) {
       gate_.note(operation);
+      held_.push_back(operation);
+      if (gate_.reserves_in_part() && operation.length_bytes > kRoomBytes)
+        reserve_in_part(held_.back());
+      if (gate_.loses_bytes() && operation.kind == storage::OperationKind::kSync)
+        results_.emplace(operation.tag, -EIO);
+    }
     pass_on();
     return operations.size();
   }
   std::size_t wait(std::span<storage::RawCompletion> completions, Deadline deadline) override {
     pass_on();
-    return inner_->wait(completions, deadline);
+    const std::size_t count = inner_->wait(completions, deadline);
+    for (storage::RawCompletion& completion : completions.first(count)) {
+      if (const auto told = results_.extract(completion.tag)) completion.result = told.mapped();
+    }
+    return count;
   }
   void wake() noexcept override { inner_->wake(); }
   Status watch(int descriptor) override { return inner_->watch(descriptor); }
@@ -104,6 +128,12 @@ class GatedBackend final : public storage::Backend {
   }
 
  private:
+  static constexpr std::uint64_t kRoomBytes = 1_MiB;
+  /// As ext4 does: as far as there is room, and then ENOSPC.
+  void reserve_in_part(storage::Operation& operation) {
+    operation.length_bytes = kRoomBytes;
+    results_.emplace(operation.tag, -ENOSPC);
+  }
   void pass_on() {
     if (!gate_.is_open() || held_.empty()) return;
     const std::size_t taken = inner_->submit(held_);
@@ -113,6 +143,7 @@ class GatedBackend final : public storage::Backend {
   std::unique_ptr<Backend> inner_;
   Gate& gate_;
   std::vector<storage::Operation> held_;
+  std::map<std::uint64_t, std::int64_t> results_;  ///< that operations will have, by tag
 };
 
 /// How a stream writes in a test.
