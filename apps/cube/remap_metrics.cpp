@@ -89,7 +89,9 @@ class MetricPlanner {
       });
       if (off == names->end()) continue;
       return fail(ErrorClass::kNotFound,
-                  fmt::format("the specification switches {} off for this profile", *off));
+                  fmt::format("the specification switches {} off for this profile; leave it out, "
+                              "or choose another specification",
+                              *off));
     }
     return {};
   }
