@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "cube/metric_rows.hpp"
+#include "cube/script_needs.hpp"
 
 namespace forebay::cube {
 
@@ -135,7 +136,23 @@ class MetricPlanner {
     if (is_measured(known.kind)) return add_measured(std::move(metric), i);
     const auto number = program_.find(known.unique_name);
     if (number && is_named(known.unique_name)) return add_computed(std::move(metric), *number);
+    if (const Status stays = check_initialisers(known); !stays) return stays;
     return add(std::move(metric));
+  }
+
+  /// Whether what an expression of the profile reads is still assigned in the new one.
+  Status check_initialisers(const Metric& metric) const {
+    for (const std::size_t place : initialised_by(profile_.anchor(), metric)) {
+      const std::string& other = profile_.anchor().metrics[place].unique_name;
+      const bool stays = is_of_profile_alone(place) && !is_named(other);
+      if (stays) continue;
+      return fail(ErrorClass::kUnsupported,
+                  fmt::format("metric {} stays an expression and uses globals that {} assigns, "
+                              "which does not stay; name it in --exclusive or --inclusive to store "
+                              "its values",
+                              metric.unique_name, other));
+    }
+    return {};
   }
 
   /// One that the specification takes for stored.

@@ -212,6 +212,37 @@ TEST_F(Remap, an_expression_that_needs_globals_of_others_cannot_stay) {
   EXPECT_EQ(values(b_, "y").at(0).at("values").at(0), 2.0);
 }
 
+/// A profile without rows, of two metrics: the initialisation of "second" assigns a global that
+/// "first" reads.
+std::string profile_of_two_that_share() {
+  Anchor anchor = testing::small_anchor();
+  anchor.metrics[0].unique_name = "second";
+  anchor.metrics[0].expressions = {.value = "1",
+                                   .init = "{ global(shared); ${shared}[0] = 42; return 0; }"};
+  anchor.metrics[1].unique_name = "first";
+  anchor.metrics[1].expressions = {.value = "${shared}[0]"};
+  for (Metric& metric : anchor.metrics) {
+    metric.kind = MetricKind::kPrederivedExclusive;
+    metric.type = {ValueKind::kDouble, 1};
+  }
+  return write_anchor(anchor);
+}
+
+TEST_F(Remap, globals_of_other_metrics_of_the_profile_are_initialised) {
+  testing::write_profile(a_, profile_of_two_that_share());
+  for (const std::string_view names : {"first", "first,second"}) {
+    remap({"--exclusive", names});
+    for (const Json& path : values(b_, "first"))
+      EXPECT_EQ(path.at("values"), Json({42.0, 42.0, 42.0, 42.0})) << names;
+  }
+}
+
+TEST_F(Remap, an_expression_whose_globals_would_go_is_refused) {
+  testing::write_profile(a_, profile_of_two_that_share());
+  expect_text(refusal({"--exclusive", "second"}), "first stays an expression and uses globals");
+  remap({"--exclusive", "second", "--select", "second"});
+}
+
 TEST_F(Remap, what_is_switched_off_is_left_out) {
   const std::string spec = specification(
       R"(<metric type="PREDERIVED_EXCLUSIVE"><uniq_name>x</uniq_name><cubepl>1</cubepl>

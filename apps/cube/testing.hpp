@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "cube/anchor.hpp"
 #include "cube/byte_source.hpp"
 #include "cube/sink.hpp"
+#include "cube/container.hpp"
+#include "cube/container_layout.hpp"
 
 namespace forebay::cube::testing {
 
@@ -94,6 +97,17 @@ inline Anchor small_anchor() {
 inline std::vector<std::byte> bytes_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
+}
+
+/// A profile that has a description and no rows.
+inline void write_profile(const std::string& path, const std::string& description) {
+  ArchiveLayout archive;
+  const MemberPlace place = archive.append(std::string(kAnchorName), description.size());
+  std::string file;
+  for (const Piece& piece :
+       {header_of(place), Piece{0, bytes_of(description)}, filler_of(place), archive.end()})
+    file.append(reinterpret_cast<const char*>(piece.bytes.data()), piece.bytes.size());
+  std::ofstream(path, std::ios::binary) << file;
 }
 
 inline std::string gzipped(const std::string& text) {
