@@ -249,7 +249,8 @@ class MetricPlanner {
                                       .init = wanted.init.text(),
                                       .plus = wanted.plus.text(),
                                       .minus = wanted.minus.text(),
-                                      .aggregate = wanted.aggregation.text()};
+                                      .aggregate = wanted.aggregation.text(),
+                                      .row_wise = wanted.evaluation == cubepl::Evaluation::kByRow};
     return add(std::move(metric));
   }
 

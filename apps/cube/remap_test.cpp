@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -199,6 +200,16 @@ TEST_F(Remap, what_shall_not_be_stored_keeps_its_expression) {
   const Json found = run({"remap", b_, "--output", c, "--inclusive", "ratio"}).at("profile");
   EXPECT_EQ(found.at("metrics").at(0).at("kind"), "INCLUSIVE");
   EXPECT_EQ(found.at("metrics").at(0).at("rows"), 20);
+}
+
+TEST_F(Remap, an_expression_that_stays_is_evaluated_by_others_as_it_was) {
+  const std::string spec = specification(
+      R"(<metric type="POSTDERIVED" convertible="false"><uniq_name>ratio</uniq_name>
+         <dtype>FLOAT</dtype><cubepl rowwise=false>metric::time()</cubepl></metric>)");
+  remap({"--spec", spec});
+  std::ostringstream text;
+  text << std::ifstream(b_, std::ios::binary).rdbuf();
+  expect_text(text.str(), "<cubepl rowwise=\"false\">metric::time()</cubepl>");
 }
 
 TEST_F(Remap, an_expression_that_needs_globals_of_others_cannot_stay) {
