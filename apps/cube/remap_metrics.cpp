@@ -188,8 +188,10 @@ class MetricPlanner {
     const auto& stored = profile_.rows(place);
     const MetricKind kind = wanted_kind(metric.description, metric.description.kind);
     const bool is_same = kind == metric.description.kind;
+    // An index without rows says no more than none, and not all readers take it.
+    const bool has_rows = stored && !stored->index.rows.empty();
     metric.source = place;
-    if (is_same && stored) {
+    if (is_same && has_rows) {
       metric.origin = RowOrigin::kCopied;
       metric.index = stored->index;
       metric.index.order = ByteOrder::kLittle;
@@ -198,7 +200,7 @@ class MetricPlanner {
       if (!type) return tl::unexpected<Error>(type.error());
       metric.description.type = *type;
       metric.description.kind = kind;
-      if (stored) {
+      if (has_rows) {
         metric.origin = RowOrigin::kConverted;
         metric.index.rows = rows_that_may_count(place, kind);
       }

@@ -84,6 +84,34 @@ TEST_F(Remap, without_a_word_is_a_copy) {
   EXPECT_EQ(report.at("stream").at("bytes"), std::filesystem::file_size(b_)) << "each byte once";
 }
 
+TEST_F(Remap, members_that_nobody_understands_are_carried_along) {
+  const std::vector<testing::NamedContent> others{
+      {"notes.data", "a"}, {std::string(60, 'f') + "/" + std::string(90, 'n'), "bc"}};
+  auto members = others;
+  members.emplace_back("anchor.xml", write_anchor(testing::small_anchor()));
+  members.emplace_back("77.data", "of no metric");
+  testing::write_archive(a_, members);
+  run({"remap", a_, "--output", b_});
+  const Json found = run({"info", b_}).at("profile").at("other_members");
+  ASSERT_EQ(found.size(), others.size()) << found;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    EXPECT_EQ(found.at(i).at("name"), others[i].first);
+    EXPECT_EQ(found.at(i).at("bytes"), others[i].second.size());
+  }
+}
+
+TEST_F(Remap, an_index_without_rows_is_not_written) {
+  const auto index = encode_index({.rows = {}});
+  const std::string text(reinterpret_cast<const char*>(index.data()), index.size());
+  testing::write_archive(a_, {{"0.index", text},
+                              {"0.data", "CUBEX.DATA"},
+                              {"anchor.xml", write_anchor(testing::small_anchor())}});
+  for (const Words& options : {Words{}, Words{"--inclusive", "visits"}}) {
+    EXPECT_EQ(remap(options).at("without_rows"), 2);
+    EXPECT_EQ(run({"info", b_}).at("profile").at("metrics").at(0).at("stored"), nullptr);
+  }
+}
+
 TEST_F(Remap, compressed_is_the_same_profile) {
   remap({"--compress", "--level", "9"});
   EXPECT_TRUE(run({"diff", a_, b_}).at("ok").get<bool>());
@@ -240,7 +268,7 @@ std::string profile_of_two_that_share() {
 }
 
 TEST_F(Remap, globals_of_other_metrics_of_the_profile_are_initialised) {
-  testing::write_profile(a_, profile_of_two_that_share());
+  testing::write_archive(a_, {{"anchor.xml", profile_of_two_that_share()}});
   for (const std::string_view names : {"first", "first,second"}) {
     remap({"--exclusive", names});
     for (const Json& path : values(b_, "first"))
@@ -249,7 +277,7 @@ TEST_F(Remap, globals_of_other_metrics_of_the_profile_are_initialised) {
 }
 
 TEST_F(Remap, an_expression_whose_globals_would_go_is_refused) {
-  testing::write_profile(a_, profile_of_two_that_share());
+  testing::write_archive(a_, {{"anchor.xml", profile_of_two_that_share()}});
   expect_text(refusal({"--exclusive", "second"}), "first stays an expression and uses globals");
   remap({"--exclusive", "second", "--select", "second"});
 }

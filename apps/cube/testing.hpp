@@ -4,8 +4,8 @@
 #pragma once
 
 #include <algorithm>
-#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <zlib.h>
@@ -99,15 +99,23 @@ inline std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// A profile that has a description and no rows.
-inline void write_profile(const std::string& path, const std::string& description) {
+/// The name of a member and what is in it.
+using NamedContent = std::pair<std::string, std::string>;
+
+inline void write_archive(const std::string& path, const std::vector<NamedContent>& members) {
   ArchiveLayout archive;
-  const MemberPlace place = archive.append(std::string(kAnchorName), description.size());
   std::string file;
-  for (const Piece& piece :
-       {header_of(place), Piece{0, bytes_of(description)}, filler_of(place), archive.end()})
+  const auto add = [&](const Piece& piece) {
     file.append(reinterpret_cast<const char*>(piece.bytes.data()), piece.bytes.size());
-  std::ofstream(path, std::ios::binary) << file;
+  };
+  for (const auto& [name, content] : members) {
+    const MemberPlace place = archive.append(name, content.size());
+    add(header_of(place));
+    file += content;
+    add(filler_of(place));
+  }
+  add(archive.end());
+  write_file(path, bytes_of(file));
 }
 
 inline std::string gzipped(const std::string& text) {
