@@ -14,9 +14,9 @@
 #include "command/testing.hpp"
 #include "cube/anchor.hpp"
 #include "cube/byte_source.hpp"
-#include "cube/sink.hpp"
 #include "cube/container.hpp"
 #include "cube/container_layout.hpp"
+#include "cube/sink.hpp"
 
 namespace forebay::cube::testing {
 
