@@ -3,19 +3,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace forebay::cube {
 
 namespace {
 
+/// Where one of them is not finite, what they differ by is not either.
 ValueDifference difference_of(double a, double b) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const double absolute = std::abs(a - b);
+  if (!std::isfinite(absolute)) return {a, b, kInfinity, kInfinity};
   const double larger = std::max(std::abs(a), std::abs(b));
   return {a, b, absolute, larger > 0 ? absolute / larger : 0};
 }
 
 bool is_within(const ValueDifference& difference, const Tolerance& tolerance) {
+  if (!std::isfinite(difference.absolute)) return false;  // a share of infinity is infinity
   const double larger = std::max(std::abs(difference.a), std::abs(difference.b));
   return difference.absolute <= tolerance.absolute + tolerance.relative * larger;
 }

@@ -36,7 +36,7 @@ class ArchiveLayout {
  public:
   explicit ArchiveLayout(std::uint64_t begin_offset = 0) : end_offset_(begin_offset) {}
 
-  /// `name` has 1 to kTarNameBytesMax bytes.
+  /// `name` fits encode_tar_header().
   MemberPlace append(std::string name, std::uint64_t size_bytes);
 
   /// Where the next header would be.

@@ -80,14 +80,21 @@ Result<ChosenSpecification> read_specification(const Profile& profile,
   return ChosenSpecification{std::move(*parsed), true};
 }
 
+/// Whether it has the name of a metric's index or data.
+bool is_rows(std::string_view name) {
+  const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  const std::string_view ending = name.substr(digits);
+  return digits > 0 && (ending == ".data" || ending == ".index");
+}
+
 /// Members that are neither rows nor description; a specification that was executed is not carried
 /// on: the measured metrics that it needs may be gone, and twice is not once.
 Result<std::vector<CarriedMember>> carried_members(const Profile& profile, bool is_executed) {
   std::vector<CarriedMember> carried;
   for (const Member& member : profile.container().members) {
-    const bool is_rows = member.name.ends_with(".data") || member.name.ends_with(".index");
     const bool is_spent = is_executed && member.name == kSpecificationName;
-    if (is_rows || is_spent || member.name == kAnchorName || member.name == kPaddingName) continue;
+    const bool is_ours = member.name == kAnchorName || member.name == kPaddingName;
+    if (is_rows(member.name) || is_spent || is_ours) continue;
     auto text = profile.text_of(member);
     if (!text) return refuse(text);
     carried.push_back({member.name, std::move(*text)});

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "cube/metric_rows.hpp"
+#include "cube/script_needs.hpp"
 
 namespace forebay::cube {
 
@@ -89,7 +90,9 @@ class MetricPlanner {
       });
       if (off == names->end()) continue;
       return fail(ErrorClass::kNotFound,
-                  fmt::format("the specification switches {} off for this profile", *off));
+                  fmt::format("the specification switches {} off for this profile; leave it out, "
+                              "or choose another specification",
+                              *off));
     }
     return {};
   }
@@ -133,7 +136,23 @@ class MetricPlanner {
     if (is_measured(known.kind)) return add_measured(std::move(metric), i);
     const auto number = program_.find(known.unique_name);
     if (number && is_named(known.unique_name)) return add_computed(std::move(metric), *number);
+    if (const Status stays = check_initialisers(known); !stays) return stays;
     return add(std::move(metric));
+  }
+
+  /// Whether what an expression of the profile reads is still assigned in the new one.
+  Status check_initialisers(const Metric& metric) const {
+    for (const std::size_t place : initialised_by(profile_.anchor(), metric)) {
+      const std::string& other = profile_.anchor().metrics[place].unique_name;
+      const bool stays = is_of_profile_alone(place) && !is_named(other);
+      if (stays) continue;
+      return fail(ErrorClass::kUnsupported,
+                  fmt::format("metric {} stays an expression and uses globals that {} assigns, "
+                              "which does not stay; name it in --exclusive or --inclusive to store "
+                              "its values",
+                              metric.unique_name, other));
+    }
+    return {};
   }
 
   /// One that the specification takes for stored.
@@ -169,8 +188,10 @@ class MetricPlanner {
     const auto& stored = profile_.rows(place);
     const MetricKind kind = wanted_kind(metric.description, metric.description.kind);
     const bool is_same = kind == metric.description.kind;
+    // An index without rows says no more than none, and not all readers take it.
+    const bool has_rows = stored && !stored->index.rows.empty();
     metric.source = place;
-    if (is_same && stored) {
+    if (is_same && has_rows) {
       metric.origin = RowOrigin::kCopied;
       metric.index = stored->index;
       metric.index.order = ByteOrder::kLittle;
@@ -179,7 +200,7 @@ class MetricPlanner {
       if (!type) return tl::unexpected<Error>(type.error());
       metric.description.type = *type;
       metric.description.kind = kind;
-      if (stored) {
+      if (has_rows) {
         metric.origin = RowOrigin::kConverted;
         metric.index.rows = rows_that_may_count(place, kind);
       }
@@ -230,7 +251,8 @@ class MetricPlanner {
                                       .init = wanted.init.text(),
                                       .plus = wanted.plus.text(),
                                       .minus = wanted.minus.text(),
-                                      .aggregate = wanted.aggregation.text()};
+                                      .aggregate = wanted.aggregation.text(),
+                                      .row_wise = wanted.evaluation == cubepl::Evaluation::kByRow};
     return add(std::move(metric));
   }
 

@@ -3,13 +3,14 @@
 // far as somebody asks for them.
 #include <algorithm>
 #include <array>
-#include <set>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cube/anchor_text.hpp"
 #include "cube/remap_metrics.hpp"
+#include "cube/script_needs.hpp"
 
 namespace forebay::cube {
 
@@ -81,12 +82,50 @@ void take_scripts_of_profile(const Anchor& anchor, Specification& specification)
   }
 }
 
+/// Whose scripts are those of the profile: what was added, and what the profile derives.
+std::vector<std::string> of_profile(const Anchor& anchor,
+                                    const Specification& specification,
+                                    const std::vector<bool>& was_derived) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < specification.metrics.size(); ++i) {
+    const MetricSpecification& metric = specification.metrics[i];
+    const bool is_taken = i >= was_derived.size() || (is_derived(metric.kind) && !was_derived[i]);
+    if (is_taken && find(anchor, metric.unique_name) != nullptr)
+      names.push_back(metric.unique_name);
+  }
+  return names;
+}
+
+/// Adds what initialises the globals of the metrics of these names; whether there was any.
+bool add_initialisers(const Anchor& anchor,
+                      const std::vector<std::string>& names,
+                      Specification& specification) {
+  bool has_grown = false;
+  for (const std::string& name : names)
+    for (const std::size_t place : initialised_by(anchor, *find(anchor, name)))
+      has_grown = add(anchor, anchor.metrics[place].unique_name, specification) || has_grown;
+  return has_grown;
+}
+
+/// Initialisations run in the order of the profile, whatever asked for them.
+void order_as_in_profile(const Anchor& anchor,
+                         Specification& specification,
+                         std::size_t specified) {
+  const auto added = std::span(specification.metrics).subspan(specified);
+  std::ranges::sort(added, {}, [&](const MetricSpecification& metric) {
+    return find(anchor, metric.unique_name);
+  });
+}
+
 }  // namespace
 
 Result<RemapProgram> compile_for(const Anchor& anchor,
                                  Specification specification,
                                  const RemapChoice& choice) {
   const std::size_t specified = specification.metrics.size();
+  std::vector<bool> was_derived;
+  for (const MetricSpecification& metric : specification.metrics)
+    was_derived.push_back(is_derived(metric.kind));
   for (const auto* names : {&choice.select, &choice.inclusive, &choice.exclusive}) {
     const Status known = check_names(anchor, specification, *names);
     if (!known) return tl::unexpected<Error>(known.error());
@@ -97,9 +136,11 @@ Result<RemapProgram> compile_for(const Anchor& anchor,
       add(anchor, name, specification);
   // What is added may use further ones.
   while (true) {
+    order_as_in_profile(anchor, specification, specified);
     auto program = cubepl::compile(specification);
     if (!program) return tl::unexpected<Error>(program.error());
-    bool has_grown = false;
+    bool has_grown =
+        add_initialisers(anchor, of_profile(anchor, specification, was_derived), specification);
     for (const cubepl::InputMetric& input : program->inputs)
       has_grown = add(anchor, input.name, specification) || has_grown;
     if (!has_grown) return RemapProgram{std::move(*program), specified};

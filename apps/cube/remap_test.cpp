@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -81,6 +82,34 @@ TEST_F(Remap, without_a_word_is_a_copy) {
   EXPECT_EQ(report.at("copied").at("metrics"), 4);
   EXPECT_EQ(report.at("profile").at("file_bytes"), std::filesystem::file_size(b_));
   EXPECT_EQ(report.at("stream").at("bytes"), std::filesystem::file_size(b_)) << "each byte once";
+}
+
+TEST_F(Remap, members_that_nobody_understands_are_carried_along) {
+  const std::vector<testing::NamedContent> others{
+      {"notes.data", "a"}, {std::string(60, 'f') + "/" + std::string(90, 'n'), "bc"}};
+  auto members = others;
+  members.emplace_back("anchor.xml", write_anchor(testing::small_anchor()));
+  members.emplace_back("77.data", "of no metric");
+  testing::write_archive(a_, members);
+  run({"remap", a_, "--output", b_});
+  const Json found = run({"info", b_}).at("profile").at("other_members");
+  ASSERT_EQ(found.size(), others.size()) << found;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    EXPECT_EQ(found.at(i).at("name"), others[i].first);
+    EXPECT_EQ(found.at(i).at("bytes"), others[i].second.size());
+  }
+}
+
+TEST_F(Remap, an_index_without_rows_is_not_written) {
+  const auto index = encode_index({.rows = {}});
+  const std::string text(reinterpret_cast<const char*>(index.data()), index.size());
+  testing::write_archive(a_, {{"0.index", text},
+                              {"0.data", "CUBEX.DATA"},
+                              {"anchor.xml", write_anchor(testing::small_anchor())}});
+  for (const Words& options : {Words{}, Words{"--inclusive", "visits"}}) {
+    EXPECT_EQ(remap(options).at("without_rows"), 2);
+    EXPECT_EQ(run({"info", b_}).at("profile").at("metrics").at(0).at("stored"), nullptr);
+  }
 }
 
 TEST_F(Remap, compressed_is_the_same_profile) {
@@ -201,6 +230,16 @@ TEST_F(Remap, what_shall_not_be_stored_keeps_its_expression) {
   EXPECT_EQ(found.at("metrics").at(0).at("rows"), 20);
 }
 
+TEST_F(Remap, an_expression_that_stays_is_evaluated_by_others_as_it_was) {
+  const std::string spec = specification(
+      R"(<metric type="POSTDERIVED" convertible="false"><uniq_name>ratio</uniq_name>
+         <dtype>FLOAT</dtype><cubepl rowwise=false>metric::time()</cubepl></metric>)");
+  remap({"--spec", spec});
+  std::ostringstream text;
+  text << std::ifstream(b_, std::ios::binary).rdbuf();
+  expect_text(text.str(), "<cubepl rowwise=\"false\">metric::time()</cubepl>");
+}
+
 TEST_F(Remap, an_expression_that_needs_globals_of_others_cannot_stay) {
   const std::string spec = specification(
       R"(<metric type="PREDERIVED_EXCLUSIVE"><uniq_name>x</uniq_name><cubepl>1</cubepl>
@@ -210,6 +249,37 @@ TEST_F(Remap, an_expression_that_needs_globals_of_others_cannot_stay) {
   expect_text(refusal({"--spec", spec}), "metric y is not convertible, and uses globals");
   remap({"--spec", spec, "--exclusive", "y"});
   EXPECT_EQ(values(b_, "y").at(0).at("values").at(0), 2.0);
+}
+
+/// A profile without rows, of two metrics: the initialisation of "second" assigns a global that
+/// "first" reads.
+std::string profile_of_two_that_share() {
+  Anchor anchor = testing::small_anchor();
+  anchor.metrics[0].unique_name = "second";
+  anchor.metrics[0].expressions = {.value = "1",
+                                   .init = "{ global(shared); ${shared}[0] = 42; return 0; }"};
+  anchor.metrics[1].unique_name = "first";
+  anchor.metrics[1].expressions = {.value = "${shared}[0]"};
+  for (Metric& metric : anchor.metrics) {
+    metric.kind = MetricKind::kPrederivedExclusive;
+    metric.type = {ValueKind::kDouble, 1};
+  }
+  return write_anchor(anchor);
+}
+
+TEST_F(Remap, globals_of_other_metrics_of_the_profile_are_initialised) {
+  testing::write_archive(a_, {{"anchor.xml", profile_of_two_that_share()}});
+  for (const std::string_view names : {"first", "first,second"}) {
+    remap({"--exclusive", names});
+    for (const Json& path : values(b_, "first"))
+      EXPECT_EQ(path.at("values"), Json({42.0, 42.0, 42.0, 42.0})) << names;
+  }
+}
+
+TEST_F(Remap, an_expression_whose_globals_would_go_is_refused) {
+  testing::write_archive(a_, {{"anchor.xml", profile_of_two_that_share()}});
+  expect_text(refusal({"--exclusive", "second"}), "first stays an expression and uses globals");
+  remap({"--exclusive", "second", "--select", "second"});
 }
 
 TEST_F(Remap, what_is_switched_off_is_left_out) {

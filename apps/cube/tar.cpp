@@ -43,6 +43,17 @@ void put(TarBlock& block, Field field, std::string_view text) {
                          [](char c) { return static_cast<std::byte>(c); });
 }
 
+/// A name that is too long for its field goes into two, without the '/' where it is cut.
+void put_name(TarBlock& block, std::string_view name) {
+  const std::size_t room = kName.size + 1;
+  const std::size_t cut = name.size() < room ? name.npos : name.find('/', name.size() - room);
+  if (cut != name.npos) {
+    put(block, kPrefix, name.substr(0, cut));
+    name.remove_prefix(cut + 1);
+  }
+  put(block, kName, name);
+}
+
 /// The text of a field, up to its first NUL.
 std::string text_of(Block block, Field field) {
   std::string text;
@@ -107,7 +118,7 @@ tl::unexpected<Error> damage(std::size_t offset, std::string cause) {
 
 TarBlock encode_tar_header(std::string_view name, std::uint64_t size_bytes) {
   TarBlock block{};
-  put(block, kName, name);
+  put_name(block, name);
   put(block, kMode, "0000600");
   put(block, kUser, "0000000");
   put(block, kGroup, "0000000");

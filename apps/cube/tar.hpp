@@ -32,7 +32,8 @@ struct TarHeader {
   bool is_file() const noexcept { return kind == '0'; }
 };
 
-/// The header of an ordinary file. `name` has 1 to kTarNameBytesMax bytes.
+/// The header of an ordinary file. `name` has 1 to kTarNameBytesMax bytes, or these behind a '/'
+/// and at most 155 bytes before it.
 TarBlock encode_tar_header(std::string_view name, std::uint64_t size_bytes);
 
 /// Reads a block that is not all zeros. Fails with kDamage where it is no header: neither its

@@ -47,6 +47,14 @@ TEST(Tar, a_name_of_a_hundred_bytes_has_no_end) {
   EXPECT_EQ(decode_tar_header(encode_tar_header(name, 1))->name, name);
 }
 
+TEST(Tar, a_longer_name_is_cut_at_a_slash) {
+  for (const std::size_t folder_bytes : {1UL, 20UL, kTarNameBytesMax, 155UL}) {
+    const std::string name =
+        std::string(folder_bytes, 'f') + "/" + std::string(kTarNameBytesMax, 'n');
+    EXPECT_EQ(decode_tar_header(encode_tar_header(name, 1))->name, name);
+  }
+}
+
 TEST(Tar, a_wrong_checksum_is_told_and_read_over) {
   TarBlock block = encode_tar_header("a", 30);
   set(block, 148, std::string_view("000001\0 ", 8));

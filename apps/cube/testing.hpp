@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <zlib.h>
@@ -13,6 +14,8 @@
 #include "command/testing.hpp"
 #include "cube/anchor.hpp"
 #include "cube/byte_source.hpp"
+#include "cube/container.hpp"
+#include "cube/container_layout.hpp"
 #include "cube/sink.hpp"
 
 namespace forebay::cube::testing {
@@ -94,6 +97,25 @@ inline Anchor small_anchor() {
 inline std::vector<std::byte> bytes_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
+}
+
+/// The name of a member and what is in it.
+using NamedContent = std::pair<std::string, std::string>;
+
+inline void write_archive(const std::string& path, const std::vector<NamedContent>& members) {
+  ArchiveLayout archive;
+  std::string file;
+  const auto add = [&](const Piece& piece) {
+    file.append(reinterpret_cast<const char*>(piece.bytes.data()), piece.bytes.size());
+  };
+  for (const auto& [name, content] : members) {
+    const MemberPlace place = archive.append(name, content.size());
+    add(header_of(place));
+    file += content;
+    add(filler_of(place));
+  }
+  add(archive.end());
+  write_file(path, bytes_of(file));
 }
 
 inline std::string gzipped(const std::string& text) {

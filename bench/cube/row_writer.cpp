@@ -98,8 +98,10 @@ class AioWriter final : public RowWriter {
   std::deque<std::unique_ptr<Write>> writes_;
 };
 
-/// Rows of a pool come back when their writes end; fresh memory is always there.
+/// Memory of writes that have ended is given back first, or fresh rows would take as much of it as
+/// the whole output. Rows of a pool come back when their writes end; fresh memory is always there.
 Result<std::span<std::byte>> AioWriter::take(std::uint64_t bytes) {
+  if (auto collected = collect(); !collected) return tl::unexpected<Error>(collected.error());
   std::byte* row = memory_.take(bytes);
   while (row == nullptr) {
     if (!writes_.empty()) await(*writes_.front());

@@ -24,9 +24,9 @@ class NativeError(ForebayError):
     program printed nevertheless, or None.
     """
 
-    def __init__(self, details: dict, document=None):
+    def __init__(self, details: dict, document=None, program: str = ""):
         exit_code = EXIT_USAGE if details.get("class") == "usage" else EXIT_FAILED
-        super().__init__(_with_advice(details), exit_code)
+        super().__init__(_with_advice(details, program), exit_code)
         self.details = details
         self.document = document
 
@@ -46,23 +46,26 @@ class Terminated(BaseException):
 ADVICE = {
     "not-found": "check the path",
     "permission": "check who may read the file and folder",
-    "no-space": "free some space or choose another folder with --dir",
+    "no-space": "free some space or choose another folder",
     "io": "the device or file system failed; see the kernel's log (dmesg)",
     "limit": "give more memory with --budget or close other sessions",
 }
 
 
-# Said in any case, as these texts describe the damage and not what to do.
-DAMAGE_ADVICE = {
-    "short-file": "`forebay tipsy check FILE` says more",
-    "damage": "`forebay tipsy check FILE` says more",
-}
+# What says more about a damaged file, of the programs that read such files.
+CHECKS = {"forebay-tipsy": "forebay tipsy check FILE", "forebay-cube": "forebay cube check FILE"}
+DAMAGE = ("damage", "short-file")
 
 
-def _with_advice(details: dict) -> str:
+def _with_advice(details: dict, program: str) -> str:
     message = details.get("message") or "failed for an unknown reason"
-    if (advice := DAMAGE_ADVICE.get(details.get("class"))) is not None:
-        return f"{message}; {advice}"
+    # A fault in a script has metric, line and column: no path and no memory is at fault.
+    if "specification" in details.get("operation", ""):
+        return message
+    if details.get("class") in DAMAGE:
+        # Said in any case, as these texts describe the damage and not what to do.
+        check = CHECKS.get(program.removesuffix("-mpi"))
+        return message if check is None else f"{message}; `{check}` says more"
     # A text with a semicolon already says what to do next; that is the libraries' habit.
     advice = ADVICE.get(details.get("class"))
     return message if advice is None or ";" in message else f"{message}; {advice}"

@@ -260,7 +260,7 @@ def _answer(
         raise SkippedError(text.removeprefix(SKIPPED))
     if exit_code not in answers:
         if stderr.error is not None:
-            raise NativeError(stderr.error, document)
+            raise NativeError(stderr.error, document, name)
         said = stderr.noise[-1] if stderr.noise else "nothing"
         raise ForebayError(f"{name} ended with code {exit_code} and said: {said}")
     if document is None:

@@ -131,7 +131,7 @@ def test_errors_are_red_on_a_terminal_and_plain_elsewhere(forebay, libexec, envi
 STEPS = [
     {"progress": 1, "total": 4, "unit": "runs", "what": "solo.warm"},
     {"progress": 4, "total": 4, "unit": "runs", "what": "solo.warm"},
-    {"progress": 1 << 20, "total": 1 << 21, "unit": "bytes", "what": "making a file"},
+    {"progress": 1 << 20, "total": 1 << 21, "unit": "bytes", "what": "making a [/file]"},
 ]
 EMPTY = {"benchmark": "solo", "version": "1", "parameters": {}, "machine": {}, "results": []}
 
@@ -148,5 +148,5 @@ def test_progress_is_a_bar_on_a_terminal(answers, environment):
 def test_progress_is_a_line_for_each_piece_of_work_elsewhere(forebay, answers):
     answers("forebay-bench", EMPTY, progress=STEPS)
     ran = forebay("bench", "solo", "--json", "-")
-    assert ran.err.splitlines() == ["solo.warm …", "making a file …"]
+    assert ran.err.splitlines() == ["solo.warm …", "making a [/file] …"]
     assert ran.json == EMPTY

@@ -91,6 +91,41 @@ def test_diff_shows_structure_values_and_examples(forebay, answers):
         assert text in ran.out
 
 
+def test_brackets_in_names_are_no_markup(forebay, answers):
+    name = "f[abi:cxx11](int) [/a]"
+    example = DIFFERENCE["first"][0] | {"call_path": name, "location": name}
+    metric = DIFFERENCE | {"name": name, "first": [example]}
+    found = SAME | {"ok": False, "structure": [name], "metrics": [metric]}
+    answers("forebay-cube", found, exit_code=3)
+    assert forebay("cube", "diff", "a", "b").out.count(name) == 5
+
+    profile = PROFILE | {"path": name, "metrics": [METRIC | {"name": name, "unit": name}]}
+    answers("forebay-cube", {"profile": profile})
+    assert forebay("cube", "info", "a").out.count(name) == 3
+
+    problem = {"class": "damage", "offset": None, "message": name}
+    remarks = [{"offset": 1, "message": name}]
+    answers("forebay-cube", SOUND | {"ok": False, "problems": [problem], "remarks": remarks},
+            exit_code=3)  # fmt: skip
+    assert forebay("cube", "check", "a").out.count(name) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "end"),
+    [
+        ({"class": "damage", "operation": "read", "message": "it"}, "it; `forebay cube check FILE`"
+         " says more"),
+        ({"class": "damage", "operation": "read remapping specification", "message": "it"}, "it"),
+        ({"class": "not-found", "operation": "run remapping specification", "message": "it"}, "it"),
+        ({"class": "limit", "operation": "run remapping specification", "message": "it"}, "it"),
+        ({"class": "not-found", "operation": "open", "message": "it"}, "it; check the path"),
+    ],
+)  # fmt: skip
+def test_advice_is_about_what_failed(forebay, fake, error, end):
+    fake("forebay-cube", f"print(json.dumps({{'error': {error}}}), file=sys.stderr); sys.exit(1)")
+    assert forebay("cube", "remap", "a", "-o", "b").err == f"error: {end}\n"
+
+
 def test_generate_shows_what_was_made(forebay, answers):
     answers("forebay-cube", {"profile": PROFILE, "seed": 5, "seconds": 0.5, "bytes_per_s": 1e9})
     out = forebay("cube", "generate", "a.cubex").out

@@ -26,7 +26,7 @@ struct AttributeRole {
 /// With quotes removed and space gone.
 constexpr std::array<AttributeRole, 7> kRoles = {
     {{"cubepl", "", ScriptRole::kExpression},
-     {"cubepl", "rowwise=false", ScriptRole::kExpression},
+     {"cubepl", "rowwise=false", ScriptRole::kExpressionByValue},
      {"cubepl", "rowwise=true", ScriptRole::kExpression},
      {"cubeplinit", "", ScriptRole::kInit},
      {"cubeplaggr", "cubeplaggrtype=plus", ScriptRole::kPlus},

@@ -15,7 +15,14 @@
 
 namespace forebay::cubepl {
 
-enum class ScriptRole : std::uint8_t { kExpression, kInit, kPlus, kMinus, kAggregation };
+enum class ScriptRole : std::uint8_t {
+  kExpression,
+  kExpressionByValue,  ///< with rowwise=false
+  kInit,
+  kPlus,
+  kMinus,
+  kAggregation
+};
 
 struct CutScript {
   ScriptRole role = ScriptRole::kExpression;

@@ -44,6 +44,7 @@ constexpr std::array<TextElement, 7> kTexts = {{{"disp_name", &MetricSpecificati
 Script MetricSpecification::* field_of(ScriptRole role) {
   switch (role) {
     case ScriptRole::kExpression:
+    case ScriptRole::kExpressionByValue:
       return &MetricSpecification::expression;
     case ScriptRole::kInit:
       return &MetricSpecification::init;
@@ -232,6 +233,7 @@ class Reader {
     Script& field = made.*field_of(cut.role);
     if (!field.text().empty()) fail_at(node, "the same script a second time");
     field = cut.script;
+    if (cut.role == ScriptRole::kExpressionByValue) made.evaluation = Evaluation::kByValue;
   }
 
   void check(const pugi::xml_node& node, std::size_t index) {

@@ -36,6 +36,8 @@ bool is_derived(MetricKind kind) noexcept;
 
 enum class Visibility : std::uint8_t { kNormal, kGhost };
 enum class Conversion : std::uint8_t { kAllowed, kRefused };
+/// How CubeLib goes about an expression; here each value is computed alone in any case.
+enum class Evaluation : std::uint8_t { kByRow, kByValue };
 
 struct MetricSpecification {
   std::string unique_name;
@@ -48,6 +50,7 @@ struct MetricSpecification {
   MetricKind kind = MetricKind::kExclusive;
   Visibility visibility = Visibility::kNormal;
   Conversion conversion = Conversion::kAllowed;
+  Evaluation evaluation = Evaluation::kByRow;
   std::optional<std::size_t> parent;  ///< among Specification::metrics, before this one
   Script expression;
   Script init;

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What forebay-cube found, as tables."""
+"""What forebay-cube found, as tables.
+
+Names and paths are those of the profile and of the file system: brackets in them are no markup of
+ours, so each of them goes through escape(). "f[abi:cxx11]" would lose its end otherwise.
+"""
+
+from rich.markup import escape
 
 from forebay.report import units
 from forebay.report.terminal import facts, table
@@ -9,7 +15,7 @@ REMARKS_SHOWN = 5
 
 def print_profile(console, document: dict) -> None:
     profile = document["profile"]
-    console.print(facts(profile["path"], _profile_rows(profile)))
+    console.print(facts(escape(profile["path"]), _profile_rows(profile)))
     console.print(_metric_table(profile["metrics"]))
     _print_remarks(console, profile["remarks"])
 
@@ -19,14 +25,14 @@ def _profile_rows(profile: dict) -> list[tuple[str, str]]:
     creator = profile["attributes"].get("Creator", "not told")
     rows = [
         ("size", f"{size} ({units.count(profile['file_bytes'])} B)"),
-        ("written by", f"{creator}; Cube {profile['version']}"),
+        ("written by", escape(f"{creator}; Cube {profile['version']}")),
         ("call paths", f"{units.count(profile['call_paths'])}, {profile['call_depth']} deep"),
         ("regions", units.count(profile["regions"])),
         ("locations", f"{units.count(profile['locations'])} in {_groups(profile)}"),
         ("rows", f"{units.count(profile['rows'])}, {units.size(profile['row_bytes'])} of values"),
     ]
     for member in profile["other_members"]:
-        rows.append((member["name"], units.size(member["bytes"])))
+        rows.append((escape(member["name"]), units.size(member["bytes"])))
     return rows
 
 
@@ -39,10 +45,10 @@ def _metric_table(metrics: list[dict]):
     depths = _depths(metrics)
     for metric in metrics:
         result.add_row(
-            "  " * depths[metric["id"]] + metric["name"],
+            "  " * depths[metric["id"]] + escape(metric["name"]),
             metric["kind"].lower().replace("_", " "),
             metric["type"],
-            metric["unit"],
+            escape(metric["unit"]),
             units.count(metric["rows"]) if metric["stored"] else "–",
             _storing(metric),
         )
@@ -66,7 +72,8 @@ def _storing(metric: dict) -> str:
 
 def _print_remarks(console, remarks: list[dict]) -> None:
     for remark in remarks[:REMARKS_SHOWN]:
-        console.print(f"[yellow]at byte {units.count(remark['offset'])}: {remark['message']}[/]")
+        message = escape(remark["message"])
+        console.print(f"[yellow]at byte {units.count(remark['offset'])}: {message}[/]")
     if len(remarks) > REMARKS_SHOWN:
         console.print(f"[yellow]and {len(remarks) - REMARKS_SHOWN} more like it[/]")
 
@@ -82,9 +89,9 @@ def print_generated(console, document: dict) -> None:
 
 
 def print_remapped(console, document: dict) -> None:
-    console.print(facts(document["profile"]["path"], _remapping_rows(document)))
+    console.print(facts(escape(document["profile"]["path"]), _remapping_rows(document)))
     for note in document["specification"]["notes"]:
-        console.print(f"[yellow]{note}[/]")
+        console.print(f"[yellow]{escape(note)}[/]")
 
 
 def _remapping_rows(document: dict) -> list[tuple[str, str]]:
@@ -127,14 +134,14 @@ def print_check(console, document: dict) -> None:
     result = table("[red]✗ this profile is damaged[/]", "what", "at byte", "", right=(1,))
     for problem in document["problems"]:
         offset = "" if problem["offset"] is None else units.count(problem["offset"])
-        result.add_row(problem["class"], offset, problem["message"])
+        result.add_row(problem["class"], offset, escape(problem["message"]))
     console.print(result)
     console.print(f"{checked} are whole")
 
 
 def print_difference(console, document: dict) -> None:
     for text in document["structure"]:
-        console.print(f"[red]✗[/] {text}")
+        console.print(f"[red]✗[/] {escape(text)}")
     if document["metrics"]:
         console.print(_difference_table(document["metrics"]))
     for metric in document["metrics"]:
@@ -150,7 +157,7 @@ def _difference_table(metrics: list[dict]):
     )
     for metric in metrics:
         result.add_row(
-            metric["name"],
+            escape(metric["name"]),
             units.count(metric["differences"]),
             _number(metric["largest_absolute"]),
             _number(metric["largest_relative"]),
@@ -159,10 +166,15 @@ def _difference_table(metrics: list[dict]):
 
 
 def _example_table(metric: dict):
-    result = table(metric["name"], "call path", "location", "first", "second", right=(2, 3), fold=0)
+    result = table(
+        escape(metric["name"]), "call path", "location", "first", "second", right=(2, 3), fold=0
+    )
     for example in metric["first"]:
         result.add_row(
-            example["call_path"], example["location"], _number(example["a"]), _number(example["b"])
+            escape(example["call_path"]),
+            escape(example["location"]),
+            _number(example["a"]),
+            _number(example["b"]),
         )
     return result
 

@@ -97,7 +97,7 @@ class _Bars:
         self.prefix = prefix
         self.what: str | None = None
         self.display = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),  # it holds paths
             BarColumn(bar_width=32),
             TextColumn("{task.fields[amount]}", style="dim"),
             TimeElapsedColumn(),
