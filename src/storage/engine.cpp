@@ -88,10 +88,10 @@ std::size_t Engine::wait(std::span<Completion> completions, Deadline deadline) {
       return count;
     }
     if (is_called) return 0;
-    if (arrived > 0) continue;
-    // The backend came back with nothing: somebody called wake(), the deadline passed, or a retry
-    // is due.
+    // The backend may have taken somebody's wake() together with a transfer that goes on.
     if (woken_.exchange(false)) return 0;
+    if (arrived > 0) continue;
+    // The backend came back with nothing: the deadline passed, or a retry is due.
     if (deadline && clock_.now() >= *deadline) return 0;
   }
 }

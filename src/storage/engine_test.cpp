@@ -93,6 +93,18 @@ TEST_F(EngineTest, short_transfer_goes_on_where_it_stopped) {
   EXPECT_EQ(backend_->attempts[3].offset_bytes, 550U);
 }
 
+TEST_F(EngineTest, wake_is_not_lost_to_a_transfer_that_goes_on) {
+  auto scripted = std::make_unique<ScriptedBackend>(std::vector<std::int64_t>{300});
+  engine_.emplace(std::move(scripted), EngineOptions{.clock = &clock_});
+  const Operation read = read_operation(file_, 50, memory_, 7);
+  EXPECT_EQ(engine_->submit({&read, 1}), 1U);
+  engine_->wake();
+  std::array<Completion, 1> completions;
+  EXPECT_EQ(engine_->wait(completions, std::nullopt), 0U);
+  EXPECT_EQ(engine_->wait(completions, std::nullopt), 1U);
+  EXPECT_EQ(*completions[0].bytes, 1000U);
+}
+
 TEST_F(EngineTest, nothing_read_is_the_end_of_the_file) {
   EXPECT_EQ(*read_with({300, 0}).bytes, 300U);
   EXPECT_EQ(*read_with({0}).bytes, 0U);
