@@ -4,14 +4,17 @@
 // drained before is synced all the same.
 #include <forebay/output_stream.hpp>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "stream/testing.hpp"
 
 namespace forebay::stream {
@@ -43,6 +46,26 @@ TEST_P(Ends, a_sync_that_fails_is_told_to_all_who_wrote_the_file) {
   EXPECT_EQ(error_class(first.sync()), ErrorClass::kIo);
   site.gate.lose_no_more();
   EXPECT_EQ(error_class(second.sync()), ErrorClass::kIo);
+}
+
+TEST_P(Ends, what_another_process_has_put_behind_the_end_stays) {
+  OutputStream out = site.make_stream({.preallocation = Preallocation::kNone});
+  const OutputFile file = must(out.create(site / "data", {.existing = Existing::kKeep}));
+  EXPECT_TRUE(works(submit_pattern(out, file, {0, 1000})));
+  const Descriptor other(::open((site / "data").c_str(), O_WRONLY | O_CLOEXEC));
+  ASSERT_EQ(::pwrite(other.get(), "more", 4, 1'000'000), 4);
+  EXPECT_TRUE(works(out.drain()));
+  EXPECT_EQ(std::filesystem::file_size(site / "data"), 1'000'004U);
+}
+
+TEST_P(Ends, a_file_that_was_moved_from_is_refused) {
+  OutputStream out = site.make_stream();
+  OutputFile file = must(out.create(site / "data"));
+  const OutputFile taken = std::move(file);
+  // NOLINTNEXTLINE(bugprone-use-after-move): that is what is tested.
+  EXPECT_EQ(error_class(out.submit(must(out.acquire()), file, 0, 10)),
+            ErrorClass::kInvalidArgument);
+  EXPECT_TRUE(works(out.drain()));
 }
 
 TEST_P(Ends, a_stream_ends_while_another_writes_the_same_file) {

@@ -18,12 +18,12 @@ namespace {
 constexpr std::uint64_t kOffsetMax = std::numeric_limits<std::int64_t>::max();
 
 tl::unexpected<Error> bad_submission(ErrorClass kind,
-                                     const FileCore& file,
+                                     const FileCore* file,
                                      std::optional<std::uint64_t> offset_bytes,
                                      std::string cause) {
   return failure({.kind = kind,
                   .operation = "submit a buffer for",
-                  .path = file.path(),
+                  .path = file != nullptr ? file->path() : "a file that was moved from",
                   .offset_bytes = offset_bytes,
                   .cause = std::move(cause)});
 }
@@ -128,13 +128,13 @@ void StreamCore::signal_all() noexcept {
 
 Status StreamCore::check_own(const OutputFile& file) const {
   if (file.core_.get() == this) return {};
-  return bad_submission(ErrorClass::kInvalidArgument, *file.file_, std::nullopt,
+  return bad_submission(ErrorClass::kInvalidArgument, file.file_.get(), std::nullopt,
                         "the file belongs to another stream");
 }
 
 Status StreamCore::check_own(const OutputFile& file, const OutputBuffer& buffer) const {
   if (buffer.core_.get() == this) return check_own(file);
-  return bad_submission(ErrorClass::kInvalidArgument, *file.file_, std::nullopt,
+  return bad_submission(ErrorClass::kInvalidArgument, file.file_.get(), std::nullopt,
                         buffer.core_ ? "the buffer belongs to another stream"
                                      : "the buffer was submitted or released before");
 }
@@ -142,14 +142,14 @@ Status StreamCore::check_own(const OutputFile& file, const OutputBuffer& buffer)
 Status StreamCore::submit(OutputBuffer buffer, FileCore& file, ByteRange range) {
   if (range.size == all) range.size = buffer.bytes_.size();
   if (range.size > buffer.bytes_.size() || range.end() > kOffsetMax) {
-    return bad_submission(ErrorClass::kOutOfRange, file, range.offset,
+    return bad_submission(ErrorClass::kOutOfRange, &file, range.offset,
                           std::to_string(range.size) + " bytes are to be written, and the buffer " +
                               "has " + std::to_string(buffer.bytes_.size()));
   }
   if (gives_up()) return first_error();
   if (!completions_.reserve()) {
     return bad_submission(
-        ErrorClass::kLimit, file, range.offset,
+        ErrorClass::kLimit, &file, range.offset,
         std::to_string(CompletionList::kEntriesMax) + " entries wait to be taken by written()");
   }
   Slot& slot = slots_[buffer.index_];

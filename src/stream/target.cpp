@@ -70,7 +70,9 @@ Status Target::cut_back() {
 Status Target::shorten(std::uint64_t size_bytes) {
   const auto size = file_->size();
   if (!size) return tl::unexpected<Error>(size.error());
-  if (*size <= size_bytes && !space.has_leftovers()) return {};
+  // Longer than anything that was asked for here: another process has made it so.
+  const bool is_others = *size > std::max(space.end_bytes(), stored_end_);
+  if ((*size <= size_bytes || is_others) && !space.has_leftovers()) return {};
   is_dirty = true;
   return file_->truncate(std::min(*size, size_bytes));
 }
