@@ -264,6 +264,7 @@ Result<Json> remap(const RemapOptions& options, Team& team) {
   if (!opened) return refuse(opened);
   Remapping remapping(options, input->profile, team);
   if (const Status planned = team.agree(remapping.plan()); !planned) return refuse(planned);
+  const std::chrono::duration<double> planning = std::chrono::steady_clock::now() - start;
   if (const Status written = remapping.write(); !written) return refuse(written);
   const auto written_bytes = remapping.written_bytes();
   if (!written_bytes) return refuse(written_bytes);
@@ -274,6 +275,7 @@ Result<Json> remap(const RemapOptions& options, Team& team) {
   report["profile"]["file_bytes"] = file_bytes;
   report["ranks"] = team.size();
   report["threads"] = options.threads;
+  report["planning_s"] = planning.count();
   report["seconds"] = elapsed.count();
   report["bytes_per_s"] = static_cast<double>(file_bytes) / elapsed.count();
   report["read_bytes"] = input->source->read_bytes();

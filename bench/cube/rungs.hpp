@@ -40,7 +40,7 @@ struct RungRun {
   double total_s = 0;
   double compute_s = 0;
   double write_s = 0;
-  std::optional<double> efficiency;  ///< T_model / T, of Forebay
+  std::optional<double> efficiency;  ///< T_model / T of the whole run, of Forebay
   std::optional<std::uint64_t> written_bytes;
   std::uint64_t memory_bytes = 0;
 };

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cube/cubepl/pattern.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <string>
 
 #include <fmt/format.h>
 #include <regex.h>
@@ -17,7 +20,39 @@ void Pattern::Release::operator()(Compiled* compiled) const noexcept {
   delete compiled;
 }
 
+namespace {
+
+/// The C library writes out what is repeated: intervals in intervals multiply.
+constexpr std::uint64_t kRepetitionsMax = 10'000;
+
+/// How often the innermost of nested intervals would be written out, or more.
+std::uint64_t repetitions_of(const std::string& pattern) {
+  std::uint64_t product = 1;
+  for (std::size_t at = pattern.find('{'); at != std::string::npos;
+       at = pattern.find('{', at + 1)) {
+    std::uint64_t most = 0;
+    std::uint64_t number = 0;
+    for (std::size_t i = at + 1; i < pattern.size() && pattern[i] != '}'; ++i) {
+      const bool is_digit = pattern[i] >= '0' && pattern[i] <= '9';
+      number = is_digit ? std::min(number * 10 + static_cast<std::uint64_t>(pattern[i] - '0'),
+                                   kRepetitionsMax)
+                        : 0;
+      most = std::max(most, number);
+    }
+    product = std::min(product * std::max<std::uint64_t>(1, most), kRepetitionsMax + 1);
+  }
+  return product;
+}
+
+}  // namespace
+
 tl::expected<Pattern, Fault> Pattern::compile(const std::string& pattern) {
+  if (repetitions_of(pattern) > kRepetitionsMax) {
+    return tl::unexpected<Fault>(
+        {ErrorClass::kLimit, 0,
+         fmt::format("/{}/ repeats more than {} times: write fewer or shorter {{intervals}}",
+                     pattern, kRepetitionsMax)});
+  }
   auto compiled = std::make_unique<Compiled>();
   const int error = ::regcomp(&compiled->regex, pattern.c_str(), REG_EXTENDED | REG_NOSUB);
   if (error != 0) {

@@ -43,6 +43,13 @@ TEST(Program, patterns_are_checked_before_anything_runs) {
               HasSubstr("/(/ is no extended regular expression"));
 }
 
+TEST(Program, patterns_that_would_take_for_ever_to_compile_are_refused) {
+  EXPECT_THAT(refusal_of("<cubepl>\"a\" =~ /((((a{1,100}){1,100}){1,100}){1,100})/</cubepl>"),
+              HasSubstr("repeats more than 10000 times"));
+  EXPECT_TRUE(program_of(specification(
+      metric("m", "POSTDERIVED", "<cubepl>\"a\" =~ /^(a{1,3}b{2}){4,9}$/</cubepl>"))));
+}
+
 TEST(Program, equal_patterns_are_compiled_once) {
   const auto program = program_of(specification(
       metric("m", "POSTDERIVED", "<cubepl>\"a\" =~ /x/ or \"b\" =~ /x/ or \"c\" =~ /y/</cubepl>")));
