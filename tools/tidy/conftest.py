@@ -10,6 +10,12 @@ from tidy.tree import SourceTree
 CPP_HEAD = "// SPDX-License-Identifier: Apache-2.0\n// A file planted by a test of the rules.\n"
 
 
+@pytest.fixture(autouse=True)
+def own_memory(tmp_path_factory, monkeypatch):
+    """Nothing that was found out elsewhere, and nothing for others to find."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
 @pytest.fixture
 def plant(tmp_path):
     """Writes files by path into a new project and returns its tree."""

@@ -2,7 +2,7 @@
 """Rules that other programs know better: g++, clang-tidy, clang-format, ruff.
 
 The slow ones remember each verdict under a hash of everything that led to it, so that a second run
-asks only about what changed.
+asks only about what changed. As with ccache, all checkouts of a user share what is remembered.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,7 +24,8 @@ CLANG_FORMAT = "clang-format-19"
 CLANG_TIDY = "clang-tidy-19"
 COMPILER = "g++"
 BUILD = "build/release"
-CACHE = "build/tidy-cache"
+PACKAGES = Path("/var/lib/dpkg/status")  # headers of the system come from these
+KEPT_S = 30 * 24 * 3600
 ONE_FILE_LIMIT_S = 120
 ALL_FILES_LIMIT_S = 300
 
@@ -81,17 +83,34 @@ def findings_in(output: str, rule: str, path: str, root: Path) -> list[Finding]:
 
 def ask_all(questions: list[Question], root: Path) -> list[Finding]:
     """Answers from memory where possible, else from the programs, as many at once as cores."""
-    (root / CACHE).mkdir(parents=True, exist_ok=True)
+    folder = _memory_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    forget_unused(folder, time.time() - KEPT_S)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        answers = list(pool.map(lambda question: _ask(question, root), questions))
+        answers = list(pool.map(lambda question: _ask(question, root, folder), questions))
     return sorted({finding for answer in answers for finding in answer})
 
 
-def _ask(question: Question, root: Path) -> list[Finding]:
+def _memory_folder() -> Path:
+    """A folder for what was installed on this system: other headers, other verdicts."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    packages = PACKAGES.read_bytes() if PACKAGES.exists() else b""
+    return Path(cache) / "forebay" / "tidy" / hashlib.sha256(packages).hexdigest()[:16]
+
+
+def forget_unused(folder: Path, since_s: float) -> None:
+    """Removes verdicts beside and in `folder` that nobody has asked for since a time."""
+    for memory in folder.parent.glob("*/*"):
+        if memory.stat().st_mtime < since_s:
+            memory.unlink(missing_ok=True)
+
+
+def _ask(question: Question, root: Path, folder: Path) -> list[Finding]:
     known = [question.rule, question.path, question.command, question.depends_on]
     key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
-    memory = root / CACHE / key
+    memory = folder / key
     if memory.exists():
+        os.utime(memory)
         return [Finding(**one) for one in json.loads(memory.read_text(encoding="utf-8"))]
     code, output = run(question.command, root, ONE_FILE_LIMIT_S)
     found = findings_in(output, question.rule, question.path, root) if code else []
@@ -116,7 +135,7 @@ def check_headers_alone(tree: SourceTree) -> list[Finding]:
             "headers-alone",
             path,
             [COMPILER, "-fsyntax-only", *flags, *roots, "-include", path, "-x", "c++", "/dev/null"],
-            version + tree.closure_hash(path),
+            version + tree.texts.get("requirements.txt", "") + tree.closure_hash(path),
         )
         for path in tree.cpp_files("include", "src", "apps", "bench", "tools")
         if path.endswith(".hpp")
@@ -148,7 +167,8 @@ def check_clang_tidy(tree: SourceTree) -> list[Finding]:
             continue
         quiet = ["--quiet", "--extra-arg=-Wno-error"]  # warnings are the compilers' business
         command = [CLANG_TIDY, *quiet, "-p", BUILD, path]
-        depends_on = version + config + entry["command"] + tree.closure_hash(path)
+        compiled_by = entry["command"].replace(str(tree.root), ".")  # alike in all checkouts
+        depends_on = version + config + compiled_by + tree.closure_hash(path)
         questions[path] = Question("clang-tidy", path, command, depends_on)
     return ask_all(list(questions.values()), tree.root)
 

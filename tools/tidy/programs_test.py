@@ -2,6 +2,7 @@
 """The programs we ask find planted sins, and a remembered verdict is forgotten when it must be."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tidy import programs
+from tidy.tree import SourceTree
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SETTINGS = {name: (ROOT / name).read_text() for name in (".clang-format", ".clang-tidy")}
@@ -124,6 +126,35 @@ def test_a_verdict_is_remembered_good_or_bad(plant, monkeypatch):
     monkeypatch.setattr(programs, "run", counting)
     assert programs.check_headers_alone(tree) == first
     assert [command for command in asked if "-fsyntax-only" in command] == []
+
+
+def test_checkouts_share_verdicts(compiled, tmp_path, monkeypatch):
+    tree = compiled("src/a.cpp", OVERRIDES)
+    first = programs.check_clang_tidy(tree)
+    assert first
+    other = tmp_path.parent / f"{tmp_path.name}-other"
+    shutil.copytree(tmp_path, other)
+    database = other / programs.BUILD / "compile_commands.json"
+    database.write_text(database.read_text().replace(str(tmp_path), str(other)))
+    real, asked = programs.run, []
+
+    def counting(command, *rest):
+        asked.append(command)
+        return real(command, *rest)
+
+    monkeypatch.setattr(programs, "run", counting)
+    assert programs.check_clang_tidy(SourceTree(other)) == first
+    assert [command for command in asked if "--quiet" in command] == []
+
+
+def test_a_verdict_that_nobody_asks_for_is_forgotten(tmp_path):
+    old, new = tmp_path / "here" / "old", tmp_path / "there" / "new"
+    for memory in (old, new):
+        memory.parent.mkdir()
+        memory.write_text("[]")
+    os.utime(old, (1000, 1000))
+    programs.forget_unused(new.parent, 2000)
+    assert [old.exists(), new.exists()] == [False, True]
 
 
 def test_a_time_out_is_a_finding_and_not_remembered(plant, monkeypatch):
