@@ -56,7 +56,7 @@ if(FOREBAY_SANITIZE)
   target_compile_options(forebay_flags INTERFACE ${sanitize})
   target_link_options(forebay_flags INTERFACE ${sanitize})
   unset(sanitize)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND FOREBAY_SANITIZE MATCHES "undefined")
+  if(FOREBAY_SANITIZE MATCHES "undefined")
     # Its check of vtables asks through a pipe whether an address can be read: where a test uses
     # up the descriptors of its process, every object that it meets first there seems invalid.
     target_compile_options(forebay_flags INTERFACE -fno-sanitize=vptr)
