@@ -180,9 +180,9 @@ TEST_F(KilledAgent, its_sessions_and_views_end_as_ever) {
 }
 
 TEST_F(KilledAgent, in_the_midst_of_reading_nobody_gets_wrong_bytes) {
-  std::vector<std::jthread> readers;
   std::atomic<int> rounds{0};
   std::atomic<bool> is_dead{false};
+  std::vector<std::jthread> readers;
   for (const auto& seat : seats) {
     readers.emplace_back([&, session = open(*seat)] {
       for (int after = 0; after < 3; after += is_dead ? 1 : 0) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cfloat>
+#include <climits>
 #include <cmath>
 #include <map>
 #include <string>
@@ -59,7 +60,10 @@ class Reference {
   }
 
   long index(const Node& node, std::size_t child) {
-    return node.children.size() > child ? static_cast<long>(number(node.children[child])) : 0;
+    if (node.children.size() <= child) return 0;
+    const double at = number(node.children[child]);
+    const bool is_far = !(std::abs(at) < 1e15);
+    return is_far ? LONG_MIN : static_cast<long>(at);  // nothing is there
   }
 
   double metric(const Node& node) {
