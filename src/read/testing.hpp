@@ -8,6 +8,7 @@
 #include <forebay/session.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -359,7 +360,7 @@ class Rig {
   EventLoop loop_;
   std::mutex orders_mutex_;
   std::unordered_map<std::uint64_t, SessionHost::Setup> orders_;
-  std::uint64_t next_number_ = 0;
+  std::atomic<std::uint64_t> next_number_{0};
   std::shared_ptr<WindowPool> windows_;
   std::shared_ptr<CopyAgent> buffered_;
   std::shared_ptr<Agent> direct_;
