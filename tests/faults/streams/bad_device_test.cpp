@@ -5,8 +5,7 @@
 #include <memory>
 
 #include "emulated_storage.hpp"
-#include "own_mounts.hpp"
-#include "writing.hpp"
+#include "fixtures.hpp"
 
 namespace forebay::faults {
 namespace {
@@ -17,18 +16,10 @@ namespace fs = std::filesystem;
 const std::vector<std::string> kWithoutJournal = {"mkfs.ext4",    "-q", "-F",       "-O",
                                                   "^has_journal", "-E", "nodiscard"};
 
-class BadDevice : public ::testing::TestWithParam<Way> {
- protected:
-  void SetUp() override {
-    if (const auto reason = reason_against_own_mounts(); !reason.empty()) GTEST_SKIP() << reason;
-    storage = std::make_unique<EmulatedStorage>();
-    if (!storage->reason_against().empty()) GTEST_SKIP() << storage->reason_against();
+class BadDevice : public StreamsOn<EmulatedStorage> {
+  std::unique_ptr<EmulatedStorage> make_storage() const override {
+    return std::make_unique<EmulatedStorage>();
   }
-  void TearDown() override { runtime.reset(); }
-  OutputStream make_stream() { return must(runtime->output_stream(GetParam().plan())); }
-
-  std::unique_ptr<EmulatedStorage> storage;
-  std::optional<Runtime> runtime{std::in_place, RuntimeOptions{.engine = GetParam().engine}};
 };
 
 TEST_P(BadDevice, a_bad_place_is_told_with_path_and_offset) {

@@ -4,8 +4,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "own_mounts.hpp"
-#include "writing.hpp"
+#include "fixtures.hpp"
 
 namespace forebay::faults {
 namespace {
@@ -27,18 +26,10 @@ std::vector<Way> ways_with(std::vector<Preallocation> preallocations) {
   return all;
 }
 
-class FullDisk : public ::testing::TestWithParam<Way> {
- protected:
-  void SetUp() override {
-    if (const auto reason = reason_against_own_mounts(); !reason.empty()) GTEST_SKIP() << reason;
-    disk = std::make_unique<LoopDisk>(LoopDisk::Plan{.size_bytes = kDisk});
-    if (!disk->reason_against().empty()) GTEST_SKIP() << disk->reason_against();
+class FullDisk : public StreamsOn<LoopDisk> {
+  std::unique_ptr<LoopDisk> make_storage() const override {
+    return std::make_unique<LoopDisk>(LoopDisk::Plan{.size_bytes = kDisk});
   }
-  void TearDown() override { runtime.reset(); }
-  OutputStream make_stream() { return must(runtime->output_stream(GetParam().plan())); }
-
-  std::unique_ptr<LoopDisk> disk;
-  std::optional<Runtime> runtime{std::in_place, RuntimeOptions{.engine = GetParam().engine}};
 };
 
 void expect_no_space(const Error& error, const std::string& path) {
@@ -51,8 +42,8 @@ void expect_no_space(const Error& error, const std::string& path) {
 using DiskTooSmall = FullDisk;
 
 TEST_P(DiskTooSmall, for_what_is_expected_is_told_before_the_first_byte) {
-  const std::uint64_t free_before = disk->free_bytes();
-  const std::string path = *disk / "data";
+  const std::uint64_t free_before = storage->free_bytes();
+  const std::string path = *storage / "data";
   {
     OutputStream out = make_stream();
     const OutputFile file = must(out.create(path, kTooMuch));
@@ -66,7 +57,7 @@ TEST_P(DiskTooSmall, for_what_is_expected_is_told_before_the_first_byte) {
     EXPECT_EQ(out.report().bytes, 0U);
   }
   EXPECT_EQ(fs::file_size(path), 0U);
-  EXPECT_EQ(disk->free_bytes(), free_before) << "what was reserved in vain stays reserved";
+  EXPECT_EQ(storage->free_bytes(), free_before) << "what was reserved in vain stays reserved";
 }
 
 INSTANTIATE_TEST_SUITE_P(All,
@@ -83,14 +74,14 @@ TEST_P(FullDisk, full_in_mid_stream_harms_neither_what_is_there_nor_what_is_else
   {
     OutputStream out = make_stream();
     const CreateOptions later{.publication = Publication::kWhenComplete};
-    const OutputFile first = must(out.create(*disk / "first", later));
+    const OutputFile first = must(out.create(*storage / "first", later));
     EXPECT_TRUE(works(submit_all(out, first, {0, 5 * kBuffer + 77}, kBuffer)));
     EXPECT_TRUE(works(first.publish()));
-    storage::write_pattern_file(*disk / "second", 1000);
-    const OutputFile second = must(out.create(*disk / "second", later));
+    storage::write_pattern_file(*storage / "second", 1000);
+    const OutputFile second = must(out.create(*storage / "second", later));
     auto held = must(out.acquire());
     const Error error = error_of(out, second, kTooMuch);
-    expect_no_space(error, *disk / "second.tmp");
+    expect_no_space(error, *storage / "second.tmp");
     EXPECT_LT(error.offset_bytes().value_or(0), kDisk);
     expect_refusals(out, second, error);
     held.release();
@@ -98,14 +89,14 @@ TEST_P(FullDisk, full_in_mid_stream_harms_neither_what_is_there_nor_what_is_else
   }
   EXPECT_TRUE(works(elsewhere.drain()));
   EXPECT_TRUE(is_pattern(other_disk / "good", 6 * kBuffer));
-  EXPECT_TRUE(is_pattern(*disk / "first", 5 * kBuffer + 77));
-  EXPECT_TRUE(is_pattern(*disk / "second", 1000));
-  EXPECT_FALSE(fs::exists(*disk / "second.tmp"));
+  EXPECT_TRUE(is_pattern(*storage / "first", 5 * kBuffer + 77));
+  EXPECT_TRUE(is_pattern(*storage / "second", 1000));
+  EXPECT_FALSE(fs::exists(*storage / "second.tmp"));
 }
 
 TEST_P(FullDisk, a_file_that_just_fits_is_written_and_takes_no_more_than_it_needs) {
-  const std::uint64_t size = disk->free_bytes() - 2_MiB + 77;
-  const std::string path = *disk / "data";
+  const std::uint64_t size = storage->free_bytes() - 2_MiB + 77;
+  const std::string path = *storage / "data";
   OutputStream out = make_stream();
   {
     const OutputFile file = must(out.create(path));
@@ -113,15 +104,15 @@ TEST_P(FullDisk, a_file_that_just_fits_is_written_and_takes_no_more_than_it_need
     EXPECT_TRUE(works(file.publish()));
   }
   EXPECT_TRUE(is_pattern(path, size));
-  EXPECT_GT(disk->free_bytes(), 1_MiB) << "what was reserved in vain stays reserved";
+  EXPECT_GT(storage->free_bytes(), 1_MiB) << "what was reserved in vain stays reserved";
 }
 
 TEST_P(FullDisk, two_files_share_what_is_left) {
-  const std::uint64_t half = disk->free_bytes() / 2 - 2_MiB;
+  const std::uint64_t half = storage->free_bytes() / 2 - 2_MiB;
   OutputStream out = make_stream();
   {
-    const OutputFile one = must(out.create(*disk / "one"));
-    const OutputFile two = must(out.create(*disk / "two"));
+    const OutputFile one = must(out.create(*storage / "one"));
+    const OutputFile two = must(out.create(*storage / "two"));
     for (std::uint64_t done = 0; done < half; done += kBuffer) {
       const ByteRange piece{done, std::min(kBuffer, half - done)};
       EXPECT_TRUE(works(submit_pattern(out, one, piece)));
@@ -129,8 +120,8 @@ TEST_P(FullDisk, two_files_share_what_is_left) {
     }
   }
   EXPECT_TRUE(works(out.drain()));
-  EXPECT_TRUE(is_pattern(*disk / "one", half));
-  EXPECT_TRUE(is_pattern(*disk / "two", half));
+  EXPECT_TRUE(is_pattern(*storage / "one", half));
+  EXPECT_TRUE(is_pattern(*storage / "two", half));
 }
 
 TEST_P(FullDisk, a_short_file_does_not_hold_what_others_need) {
@@ -146,25 +137,25 @@ TEST_P(FullDisk, a_short_file_does_not_hold_what_others_need) {
 }
 
 TEST_P(FullDisk, a_gap_that_would_not_fit_takes_no_space) {
-  const std::string path = *disk / "data";
+  const std::string path = *storage / "data";
   OutputStream out = make_stream();
   const OutputFile file = must(out.create(path));
   EXPECT_TRUE(works(submit_pattern(out, file, {0, kBuffer})));
   EXPECT_TRUE(works(submit_pattern(out, file, {kTooMuch, kBuffer})));
   EXPECT_TRUE(works(file.publish()));
   EXPECT_EQ(fs::file_size(path), kTooMuch + kBuffer);
-  EXPECT_GT(disk->free_bytes(), 20_MiB) << "the gap has space";
+  EXPECT_GT(storage->free_bytes(), 20_MiB) << "the gap has space";
 }
 
 TEST_P(FullDisk, after_space_was_made_a_new_stream_writes) {
-  const std::string path = *disk / "data";
-  storage::write_pattern_file(*disk / "large", 15_MiB);
+  const std::string path = *storage / "data";
+  storage::write_pattern_file(*storage / "large", 15_MiB);
   {
     OutputStream out = make_stream();
     const OutputFile file = must(out.create(path));
     EXPECT_EQ(error_of(out, file, 20_MiB).kind(), ErrorClass::kNoSpace);
   }
-  fs::remove(*disk / "large");
+  fs::remove(*storage / "large");
   OutputStream out = make_stream();
   const OutputFile file = must(out.create(path));
   EXPECT_TRUE(works(submit_all(out, file, {0, 20_MiB}, kBuffer)));

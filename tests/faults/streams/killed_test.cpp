@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "emulated_storage.hpp"
-#include "own_mounts.hpp"
-#include "writing.hpp"
+#include "fixtures.hpp"
 
 namespace forebay::faults {
 namespace {
@@ -58,12 +57,10 @@ class Signal {
   ::_exit(1);
 }
 
-class Killed : public ::testing::TestWithParam<Way> {
+class Killed : public OnStorage<EmulatedStorage> {
  protected:
-  void SetUp() override {
-    if (const auto reason = reason_against_own_mounts(); !reason.empty()) GTEST_SKIP() << reason;
-    storage = std::make_unique<EmulatedStorage>();
-    if (!storage->reason_against().empty()) GTEST_SKIP() << storage->reason_against();
+  std::unique_ptr<EmulatedStorage> make_storage() const override {
+    return std::make_unique<EmulatedStorage>();
   }
   /// Starts the program and kills it while it waits in publish().
   void run_and_kill(const std::string& path) {
@@ -91,8 +88,6 @@ class Killed : public ::testing::TestWithParam<Way> {
     EXPECT_TRUE(works(submit_all(out, file, {0, 3 * kBuffer + 5}, kBuffer)));
     EXPECT_TRUE(works(file.publish()));
   }
-
-  std::unique_ptr<EmulatedStorage> storage;
 };
 
 TEST_P(Killed, while_draining_leaves_no_file_of_the_name) {

@@ -4,8 +4,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "own_mounts.hpp"
-#include "writing.hpp"
+#include "fixtures.hpp"
 
 namespace forebay::faults {
 namespace {
@@ -16,22 +15,18 @@ constexpr std::uint64_t kTooMuch = 32_MiB;
 
 LoopDisk::Plan btrfs() { return {.make = {"mkfs.btrfs", "-q", "-f"}, .size_bytes = 128_MiB}; }
 
-class Quota : public ::testing::TestWithParam<Way> {
- protected:
+class Quota : public StreamsOn<LoopDisk> {
+  std::unique_ptr<LoopDisk> make_storage() const override {
+    return std::make_unique<LoopDisk>(btrfs());
+  }
   void SetUp() override {
-    if (const auto reason = reason_against_own_mounts(); !reason.empty()) GTEST_SKIP() << reason;
-    disk = std::make_unique<LoopDisk>(btrfs());
-    if (!disk->reason_against().empty()) GTEST_SKIP() << disk->reason_against();
-    ASSERT_EQ(complaint_of({"btrfs", "quota", "enable", disk->path()}), "");
-    const std::string limited = *disk / "limited";
+    StreamsOn::SetUp();
+    if (IsSkipped()) return;
+    ASSERT_EQ(complaint_of({"btrfs", "quota", "enable", storage->path()}), "");
+    const std::string limited = *storage / "limited";
     ASSERT_EQ(complaint_of({"btrfs", "subvolume", "create", limited}), "");
     ASSERT_EQ(complaint_of({"btrfs", "qgroup", "limit", "16M", limited}), "");
   }
-  void TearDown() override { runtime.reset(); }
-  OutputStream make_stream() { return must(runtime->output_stream(GetParam().plan())); }
-
-  std::unique_ptr<LoopDisk> disk;
-  std::optional<Runtime> runtime{std::in_place, RuntimeOptions{.engine = GetParam().engine}};
 };
 
 void expect_quota(const Error& error, const std::string& path) {
@@ -43,38 +38,38 @@ void expect_quota(const Error& error, const std::string& path) {
 
 TEST_P(Quota, used_up_in_mid_stream_is_told_with_path_and_offset) {
   OutputStream elsewhere = make_stream();
-  const OutputFile good = must(elsewhere.create(*disk / "not-limited"));
+  const OutputFile good = must(elsewhere.create(*storage / "not-limited"));
   {
     OutputStream out = make_stream();
     const OutputFile file =
-        must(out.create(*disk / "limited/data", {.publication = Publication::kWhenComplete}));
+        must(out.create(*storage / "limited/data", {.publication = Publication::kWhenComplete}));
     const Error error = error_of(out, file, kTooMuch);
-    expect_quota(error, *disk / "limited/data.tmp");
+    expect_quota(error, *storage / "limited/data.tmp");
     EXPECT_LT(error.offset_bytes().value_or(0), kTooMuch);
     expect_refusals(out, file, error);
     EXPECT_TRUE(works(submit_all(elsewhere, good, {0, 4 * kBuffer}, kBuffer)));
   }
   EXPECT_TRUE(works(elsewhere.drain()));
-  EXPECT_TRUE(is_pattern(*disk / "not-limited", 4 * kBuffer));
-  EXPECT_TRUE(fs::is_empty(*disk / "limited"));
+  EXPECT_TRUE(is_pattern(*storage / "not-limited", 4 * kBuffer));
+  EXPECT_TRUE(fs::is_empty(*storage / "limited"));
 }
 
 TEST_P(Quota, too_small_for_what_is_expected_is_told_before_the_first_byte) {
   OutputStream out = make_stream();
-  const OutputFile file = must(out.create(*disk / "limited/data", kTooMuch));
+  const OutputFile file = must(out.create(*storage / "limited/data", kTooMuch));
   EXPECT_TRUE(works(submit_pattern(out, file, {0, kBuffer})));
   const Status drained = out.drain();
   ASSERT_FALSE(drained);
-  expect_quota(drained.error(), *disk / "limited/data");
+  expect_quota(drained.error(), *storage / "limited/data");
   EXPECT_EQ(out.report().bytes, 0U);
 }
 
 TEST_P(Quota, a_file_within_it_is_written) {
   OutputStream out = make_stream();
-  const OutputFile file = must(out.create(*disk / "limited/data"));
+  const OutputFile file = must(out.create(*storage / "limited/data"));
   EXPECT_TRUE(works(submit_all(out, file, {0, 8_MiB + 77}, kBuffer)));
   EXPECT_TRUE(works(file.publish()));
-  EXPECT_TRUE(is_pattern(*disk / "limited/data", 8_MiB + 77));
+  EXPECT_TRUE(is_pattern(*storage / "limited/data", 8_MiB + 77));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Quota, ::testing::ValuesIn(ways()), way_name);

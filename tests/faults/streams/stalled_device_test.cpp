@@ -7,8 +7,7 @@
 #include <thread>
 
 #include "emulated_storage.hpp"
-#include "own_mounts.hpp"
-#include "writing.hpp"
+#include "fixtures.hpp"
 
 namespace forebay::faults {
 namespace {
@@ -18,18 +17,10 @@ using std::chrono::seconds;
 /// What must come at once comes within this, however busy the machine is.
 constexpr seconds kPatience{60};
 
-class StalledDevice : public ::testing::TestWithParam<Way> {
- protected:
-  void SetUp() override {
-    if (const auto reason = reason_against_own_mounts(); !reason.empty()) GTEST_SKIP() << reason;
-    storage = std::make_unique<EmulatedStorage>();
-    if (!storage->reason_against().empty()) GTEST_SKIP() << storage->reason_against();
+class StalledDevice : public StreamsOn<EmulatedStorage> {
+  std::unique_ptr<EmulatedStorage> make_storage() const override {
+    return std::make_unique<EmulatedStorage>();
   }
-  void TearDown() override { runtime.reset(); }
-  OutputStream make_stream() { return must(runtime->output_stream(GetParam().plan())); }
-
-  std::unique_ptr<EmulatedStorage> storage;
-  std::optional<Runtime> runtime{std::in_place, RuntimeOptions{.engine = GetParam().engine}};
 };
 
 TEST_P(StalledDevice, its_stream_waits_and_another_device_goes_on) {
