@@ -82,13 +82,12 @@ class Generator {
         anchor_(synthetic_anchor(options.shape)),
         new_{.metrics = plan_rows(options, anchor_), .anchor = write_anchor(anchor_)},
         rows_(options, anchor_, new_),
-        progress_(options.progress, {"writing " + options.path, "bytes", progress_bytes()}) {}
+        progress_(options.progress,
+                  {"writing " + options.path, "bytes", all_row_bytes(new_.metrics)}) {}
 
   Status run() { return options_.packing_level ? write_packed() : write_plain(); }
 
  private:
-  std::uint64_t progress_bytes() const { return all_row_bytes(new_.metrics); }
-
   Status write_plain() {
     const ProfileLayout layout = plan_layout(new_);
     if (const Status created = create(layout.file_bytes); !created) return created;

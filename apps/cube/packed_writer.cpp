@@ -174,14 +174,7 @@ class PackedRows {
     }
     if (const Status flushed = run.flush(); !flushed) return flushed;
     const auto frame = layout_.take_frame();  // all ranks have it
-    return team_.rank() == 0 ? write_frame(frame) : Status();
-  }
-
-  Status write_frame(const std::vector<Piece>& frame) {
-    for (const Piece& piece : frame)
-      if (const Status wrote = writer_.output.write(piece.offset, piece.bytes); !wrote)
-        return wrote;
-    return {};
+    return team_.rank() == 0 ? writer_.output.write(frame) : Status();
   }
 
   const ProfileWriter& writer_;

@@ -63,8 +63,8 @@ std::vector<std::vector<RowChunk>> plan_shares(std::span<const NewRows> metrics,
   const std::uint64_t count = rounds * shape.ranks;
   std::vector<std::vector<RowChunk>> shares;
   RowSequence rows(metrics);
-  for (std::uint64_t i = 1; i <= count;
-       ++i)  // of total * i / count no product is larger than total
+  // total * i / count, where the product may be too large.
+  for (std::uint64_t i = 1; i <= count; ++i)
     shares.push_back(rows.take_until(total / count * i + total % count * i / count));
   return shares;
 }

@@ -67,6 +67,12 @@ Status ProfileOutput::open_file(const std::string& path, const CreateOptions& ho
   return {};
 }
 
+Status ProfileOutput::write(std::span<const Piece> pieces) {
+  for (const Piece& piece : pieces)
+    if (const Status wrote = write(piece.offset, piece.bytes); !wrote) return wrote;
+  return {};
+}
+
 Status ProfileOutput::publish(const Status& mine) {
   const bool must_sync = mine && team_.rank() > 0;
   if (const Status complete = team_.agree(must_sync ? file_->sync() : mine); !complete)

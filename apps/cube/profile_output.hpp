@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
+#include "cube/profile_layout.hpp"
 #include "cube/sink.hpp"
 #include "cube/team.hpp"
 
@@ -42,6 +44,7 @@ class ProfileOutput : public Sink {
   Status write(std::uint64_t offset, std::span<const std::byte> bytes) override {
     return stream_.write(*file_, offset, bytes);
   }
+  Status write(std::span<const Piece> pieces);
 
   /// Collective: rank 0 gives the file its name when all ranks have succeeded, `mine` being this
   /// one's outcome, and what they wrote is on stable storage. Else the file is removed.

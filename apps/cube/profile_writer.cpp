@@ -15,15 +15,6 @@ namespace {
 /// input of the next is read.
 constexpr std::uint64_t kChunksAhead = 2;
 
-Status write_frame(const ProfileWriter& writer, std::span<const Piece> frame) {
-  for (const Piece& piece : frame) {
-    const Status wrote = writer.output.write(piece.offset, piece.bytes);
-    if (!wrote) return wrote;
-    writer.progress.advance(piece.bytes.size());
-  }
-  return {};
-}
-
 /// A row that is longer than a buffer of the stream is made apart and goes through in pieces.
 class PlainRows {
  public:
@@ -73,7 +64,7 @@ Status write_plain_rows(const ProfileWriter& writer,
     writer.rows.expect(chunk);
   // The frame is one more turn, the first: it is written while rows are computed.
   return for_each_at_once(chunks.size() + 1, writer.threads, [&](std::uint64_t i, unsigned thread) {
-    if (i == 0) return write_frame(writer, frame);
+    if (i == 0) return writer.output.write(frame);
     if (i - 1 + ahead < chunks.size()) writer.rows.expect(chunks[i - 1 + ahead]);
     return rows.write(chunks[i - 1], thread);
   });

@@ -32,7 +32,7 @@ struct ProfileWriter {
   const NewProfile& profile;
   RowSource& rows;
   ProfileOutput& output;
-  command::Progress& progress;
+  command::Progress& progress;  ///< in bytes of rows
   unsigned threads = 1;
 };
 

@@ -196,7 +196,7 @@ class Remapping {
     if (const Status created = create(layout.file_bytes, chunk_bytes); !created) return created;
     RemapRows rows(*source_, stored_, options_.threads);
     command::Progress progress(options_.progress,
-                               {"writing " + options_.output, "bytes", bytes_of(frame, mine)});
+                               {"writing " + options_.output, "bytes", bytes_of(mine)});
     const ProfileWriter writer{new_, rows, *output_, progress, options_.threads};
     return output_->publish(write_plain_rows(writer, layout, frame, mine));
   }
@@ -236,10 +236,8 @@ class Remapping {
     return std::span(chunks).subspan(begin, end - begin);
   }
 
-  std::uint64_t bytes_of(std::span<const Piece> frame, std::span<const RowChunk> chunks) const {
+  std::uint64_t bytes_of(std::span<const RowChunk> chunks) const {
     std::uint64_t sum = 0;
-    for (const Piece& piece : frame)
-      sum += piece.bytes.size();
     for (const RowChunk& chunk : chunks)
       sum += new_.metrics[chunk.metric].row_bytes * chunk.count;
     return sum;
