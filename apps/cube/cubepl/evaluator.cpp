@@ -46,13 +46,21 @@ Status Evaluator::evaluate(const OutputRow& which,
 void Evaluator::evaluate_own(const OutputRow& which,
                              LocationRange locations,
                              std::span<double> values) {
+  fill_pieces(which, locations, values, [this](const Place& place) { return value(place); });
+}
+
+template <class Compute>
+void Evaluator::fill_pieces(const OutputRow& which,
+                            LocationRange locations,
+                            std::span<double> values,
+                            const Compute& compute) {
   for (std::size_t done = 0; done < locations.count && !machine_.error; done += kLanesMax) {
     const std::size_t count = std::min(kLanesMax, locations.count - done);
     fill_piece({.metric = which.metric,
                 .callpath = which.callpath,
                 .flavour = which.flavour,
                 .locations = {locations.first + done, count}},
-               values.subspan(done, count), [this](const Place& place) { return value(place); });
+               values.subspan(done, count), compute);
   }
 }
 
@@ -145,14 +153,7 @@ void Evaluator::add_row(const OutputRow& which,
       return combined(place, Op::kAdd, Lanes(left[at]), Lanes(right[at]));
     return combined(place, Op::kAdd, Lanes::view(&left[at]), Lanes::view(&right[at]));
   };
-  for (std::size_t done = 0; done < block.count && !machine_.error; done += kLanesMax) {
-    const std::size_t count = std::min(kLanesMax, block.count - done);
-    fill_piece({.metric = which.metric,
-                .callpath = which.callpath,
-                .flavour = which.flavour,
-                .locations = {block.first + done, count}},
-               left.subspan(done, count), sum);
-  }
+  fill_pieces(which, block, left, sum);
   rows_.clear();
   profile_.forget_rows();
 }

@@ -76,6 +76,13 @@ class Evaluator final : private MetricValues {
                std::span<double> left);
 
   void evaluate_own(const OutputRow& which, LocationRange locations, std::span<double> values);
+  /// Fills `values`, which has as many elements, with what `compute` gives for pieces of
+  /// `locations`.
+  template <class Compute>
+  void fill_pieces(const OutputRow& which,
+                   LocationRange locations,
+                   std::span<double> values,
+                   const Compute& compute);
   /// Fills `values` with what `compute` gives for `place`, which has as many locations.
   template <class Compute>
   void fill_piece(const Place& place, std::span<double> values, const Compute& compute);
