@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -101,17 +102,19 @@ def _memory_folder() -> Path:
 def forget_unused(folder: Path, since_s: float) -> None:
     """Removes verdicts beside and in `folder` that nobody has asked for since a time."""
     for memory in folder.parent.glob("*/*"):
-        if memory.stat().st_mtime < since_s:
-            memory.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another checkout tidies up as well
+            if memory.stat().st_mtime < since_s:
+                memory.unlink()
 
 
 def _ask(question: Question, root: Path, folder: Path) -> list[Finding]:
     known = [question.rule, question.path, question.command, question.depends_on]
     key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
     memory = folder / key
-    if memory.exists():
+    with suppress(FileNotFoundError):
+        known_text = memory.read_text(encoding="utf-8")
         os.utime(memory)
-        return [Finding(**one) for one in json.loads(memory.read_text(encoding="utf-8"))]
+        return [Finding(**one) for one in json.loads(known_text)]
     code, output = run(question.command, root, ONE_FILE_LIMIT_S)
     found = findings_in(output, question.rule, question.path, root) if code else []
     if code != 124:  # a time-out says nothing about the file
