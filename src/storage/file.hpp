@@ -23,10 +23,12 @@ namespace forebay::storage {
 inline constexpr std::size_t kTransferBytesMax = 0x7ffff000;
 
 enum class Intent : std::uint8_t {
-  kRead,    ///< opens what exists, read only
-  kWrite,   ///< opens what exists, for reading and writing
-  kCreate,  ///< as kWrite, and makes the file (mode 0666 and umask) if it does not exist; never
-            ///< truncates
+  kRead,       ///< opens what exists, read only
+  kWrite,      ///< opens what exists, for reading and writing
+  kCreate,     ///< as kWrite, and makes the file (mode 0666 and umask) if it does not exist; never
+               ///< truncates
+  kCreateNew,  ///< makes the file, for reading and writing; EEXIST if the name is taken. What is
+               ///< refused (direct access) may leave an empty file behind
 };
 
 /// What a file lives on, as far as decisions depend on it.

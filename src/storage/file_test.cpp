@@ -236,6 +236,17 @@ TEST_F(FileTest, file_system_has_a_name) {
   EXPECT_EQ(name_of(Access::kDirect), "direct");
 }
 
+TEST(File, a_new_file_takes_no_name_that_is_taken) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "new";
+  const auto file = must_open(path, {.intent = Intent::kCreateNew});
+  ASSERT_TRUE(file->write_at(pattern(10), 0));
+  const auto second = open_file(path, {.intent = Intent::kCreateNew});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().error_number(), EEXIST);
+  EXPECT_EQ(*file->size(), 10U);
+}
+
 TEST(MemoryFile, behaves_like_a_file) {
   MemoryFile file("memory", pattern(1000));
   std::vector<std::byte> into(600);

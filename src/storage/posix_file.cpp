@@ -167,6 +167,7 @@ std::optional<std::uint64_t> PosixFile::free_bytes() const {
 int flags_of(OpenOptions options) noexcept {
   int flags = options.intent == Intent::kRead ? O_RDONLY : O_RDWR;
   if (options.intent == Intent::kCreate) flags |= O_CREAT;
+  if (options.intent == Intent::kCreateNew) flags |= O_CREAT | O_EXCL;
   if (options.access == Access::kDirect) flags |= O_DIRECT;
   // O_NONBLOCK: opening a FIFO that nobody else has open would block.
   return flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;

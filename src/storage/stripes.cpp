@@ -99,6 +99,17 @@ std::optional<Stripes> stripes_of(const File& file) {
   return parse_emufs_layout({reinterpret_cast<const char*>(text.data()), text.size()});
 }
 
+void wish_stripes(const File& file, const StripeWish& wish) noexcept {
+  if (file.descriptor() < 0 || file.file_system() != FileSystem::kFuse) return;
+  const auto tell = [&](const char* name, std::uint64_t value) {
+    const std::string text = std::to_string(value);
+    if (value > 0)
+      static_cast<void>(::fsetxattr(file.descriptor(), name, text.data(), text.size(), 0));
+  };
+  tell("user.emufs.stripe_bytes", wish.stripe_bytes);
+  tell("user.emufs.stripe_count", wish.server_count);
+}
+
 Result<std::optional<std::string>> machine_text_of(const File& file) {
   if (file.descriptor() < 0 || file.file_system() != FileSystem::kFuse) return std::nullopt;
   std::string text(kMachineBytesMax, '\0');

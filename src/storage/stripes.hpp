@@ -33,6 +33,18 @@ struct Stripes {
 /// than 1 GiB), and for files without a descriptor. Reads no data.
 std::optional<Stripes> stripes_of(const File& file);
 
+/// How somebody would like a file to be cut; 0: as the file system likes it.
+struct StripeWish {
+  std::uint64_t stripe_bytes = 0;
+  std::uint32_t server_count = 0;
+
+  friend bool operator==(const StripeWish&, const StripeWish&) = default;
+};
+
+/// Tells the file system, for a file that has no data yet. Emufs lets itself be told so; elsewhere
+/// nothing happens, and what came of it stripes_of() tells.
+void wish_stripes(const File& file, const StripeWish& wish) noexcept;
+
 /// How a file system describes itself.
 inline constexpr const char* kMachineAttribute = "user.emufs.machine";
 

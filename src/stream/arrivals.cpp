@@ -26,7 +26,8 @@ void DeviceQueue::take_inbox() {
 void DeviceQueue::welcome(Account& account) {
   if (account.is_known) return;
   account.is_known = true;
-  account.counts.registered = engine_->add_buffers(account.arena).has_value();
+  if (!account.arena.empty())
+    account.counts.registered = engine_->add_buffers(account.arena).has_value();
 }
 
 void DeviceQueue::arrive(Parcel& parcel) {
@@ -44,6 +45,7 @@ void DeviceQueue::arrive(Parcel& parcel) {
 
 void DeviceQueue::arrive(Barrier& barrier) {
   barrier.step = Barrier::Step::kParcels;
+  barrier.is_written = true;
   barrier.left = barrier.target != nullptr ? barrier.target->parcels : barrier.account->parcels;
   barriers_.push_back(&barrier);
 }
@@ -63,10 +65,10 @@ void DeviceQueue::drop_inbox() noexcept {
   while (parcel != nullptr) {
     Parcel* const next = parcel->next;
     Client& client = *parcel->account->client;
+    parcel->is_written = false;
     if (parcel->kind == ParcelKind::kBarrier) {
       client.reached(static_cast<Barrier&>(*parcel));
     } else {
-      parcel->is_written = false;
       client.give_back(*parcel);
     }
     parcel = next;

@@ -99,7 +99,7 @@ void DeviceQueue::leave(Barrier& barrier) {
   FOREBAY_ASSERT(account.parcels == 0);
   std::erase(turns_, &account);
   std::erase(held_up_, &account);
-  engine_->remove_buffers(account.arena);
+  if (!account.arena.empty()) engine_->remove_buffers(account.arena);
 }
 
 }  // namespace forebay::stream

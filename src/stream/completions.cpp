@@ -22,7 +22,7 @@ void DeviceQueue::complete(const storage::Completion& completion) {
     ++account.counts.requests;
   } else {
     flight.parcel->is_written = false;
-    account.client->fail(completion.bytes.error());
+    account.client->fail_parcel(*flight.parcel, completion.bytes.error());
   }
   complete_data(flight);
 }

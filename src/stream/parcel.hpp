@@ -31,6 +31,9 @@ class Client {
   virtual bool gives_up() const noexcept = 0;
   /// Something went wrong with what it handed over.
   virtual void fail(const Error& error) noexcept = 0;
+  /// Some of a parcel could not be written. Where clients know of parcels one by one, the others
+  /// may go on.
+  virtual void fail_parcel(Parcel& /*parcel*/, const Error& error) noexcept { fail(error); }
   /// The parcel is its own again, written or not.
   virtual void give_back(Parcel& parcel) noexcept = 0;
   /// The same for a barrier: all that it asked for is done.
@@ -50,7 +53,7 @@ struct Parcel {
   ByteRange range;           ///< in the file
   std::byte* data = nullptr;
   /// The buffer in which `data` lies: begins at the border of a block, and is one block longer than
-  /// what was handed out.
+  /// what was handed out. Null: `data` suits direct access to the file, and is never moved.
   std::byte* room = nullptr;
   TimePoint submitted_at;
   // The client's own:
@@ -63,7 +66,8 @@ struct Parcel {
   ByteRange rest;             ///< not asked for yet
   std::uint32_t requests_left = 0;
   bool is_prepared = false;
-  bool is_written = false;  ///< nothing of it failed or was dropped
+  bool is_written = false;  ///< nothing of it failed or was dropped; a barrier: it was reached, and
+                            ///< not given back by a queue that has ended
 };
 
 enum class Durability : std::uint8_t { kWritten, kSynced };
@@ -127,7 +131,7 @@ struct Account {
       : client(&its_client), arena(its_arena), limits(its_limits) {}
 
   Client* const client;
-  const std::span<std::byte> arena;  ///< in which its buffers lie
+  const std::span<std::byte> arena;  ///< in which its buffers lie; empty: they may lie anywhere
   const AccountLimits limits;
   AccountCounts counts;
 

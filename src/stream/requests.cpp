@@ -235,6 +235,7 @@ void DeviceQueue::align(Parcel& parcel, ByteRange middle) noexcept {
   const std::size_t alignment = parcel.target->file().alignment_bytes();
   if (agrees(address, parcel.range.offset, alignment)) return;
   std::byte* const moved = parcel.data + shift_to_agree(address, parcel.range.offset);
+  FOREBAY_ASSERT(parcel.room != nullptr);
   FOREBAY_ASSERT(moved >= parcel.room);
   const std::uint64_t first = middle.offset - parcel.range.offset;
   std::memmove(moved + first, parcel.data + first, middle.size);

@@ -36,7 +36,9 @@ void Space::cut(std::uint64_t size_bytes) noexcept {
 
 Target::Target(Setup setup)
     : space(setup.preallocation, setup.size_bytes, setup.expected_bytes),
+      is_dirty(setup.is_dirty),
       file_(std::move(setup.file)),
+      length_(setup.length),
       end_(setup.size_bytes),
       stored_end_(block_up(setup.size_bytes)) {}
 
@@ -52,6 +54,7 @@ void Target::note_stored(std::uint64_t end_bytes) noexcept {
 }
 
 Status Target::cut() {
+  if (length_ == Length::kLeftAlone) return {};
   if (std::max(space.end_bytes(), stored_end_) <= end_ && !space.has_leftovers()) return {};
   if (const Status shortened = shorten(end_); !shortened) return shortened;
   space.cut(end_);
@@ -59,7 +62,7 @@ Status Target::cut() {
 }
 
 Status Target::cut_back() {
-  if (!space.has_leftovers()) return {};
+  if (!space.has_leftovers() || length_ == Length::kLeftAlone) return {};
   const Status shortened = shorten(std::max({end_, stored_end_, space.end_bytes()}));
   if (shortened) space.cut_back();
   return shortened;

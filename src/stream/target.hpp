@@ -62,6 +62,12 @@ class Space {
   std::uint64_t expected_bytes_;
 };
 
+/// Who says how long a file is.
+enum class Length : std::uint8_t {
+  kAsWritten,  ///< it is cut to what was written through this target
+  kLeftAlone,  ///< others write to it as well, perhaps from other processes: it is never cut here
+};
+
 /// All but file() belongs to the thread of the queue, until the target is with nobody else.
 class Target : public std::enable_shared_from_this<Target> {
  public:
@@ -70,6 +76,8 @@ class Target : public std::enable_shared_from_this<Target> {
     Preallocation preallocation = Preallocation::kNone;
     std::uint64_t size_bytes = 0;  ///< that it has and keeps
     std::uint64_t expected_bytes = 0;
+    Length length = Length::kAsWritten;
+    bool is_dirty = false;  ///< something was written before, which the next sync is for
   };
   explicit Target(Setup setup);
   /// Gives back space that was reserved in vain.
@@ -84,7 +92,7 @@ class Target : public std::enable_shared_from_this<Target> {
   bool is_reserving = false;
   bool must_cut_back = false;  ///< before anything else is begun
   std::uint64_t prepared = 0;  ///< parcels of which something is under way
-  bool is_dirty = false;       ///< something was written since the last sync
+  bool is_dirty;               ///< something was written since the last sync
   /// Of a sync: bytes may be lost, and the kernel says so once, whoever wrote them.
   std::optional<Error> sync_error;
   std::uint32_t errands = 0;  ///< operations under way that are no parcel's
@@ -97,7 +105,7 @@ class Target : public std::enable_shared_from_this<Target> {
   void note_stored(std::uint64_t end_bytes) noexcept;
   /// True if the file may have bytes from here on that are not in memory.
   bool may_have(std::uint64_t offset_bytes) const noexcept { return offset_bytes < stored_end_; }
-  /// Gives the file its true size.
+  /// Gives the file its true size, if that is known here.
   Status cut();
   /// Gives back what a reservation that failed has left, and nothing else. Nothing may be under
   /// way: the system would wait for it, and what waits cannot finish it.
@@ -107,6 +115,7 @@ class Target : public std::enable_shared_from_this<Target> {
   Status shorten(std::uint64_t size_bytes);
 
   const std::unique_ptr<storage::File> file_;
+  const Length length_;
   std::uint64_t end_;         ///< of the bytes that belong to it
   std::uint64_t stored_end_;  ///< of the bytes that were ever written
 };

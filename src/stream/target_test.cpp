@@ -99,6 +99,19 @@ TEST(Target, has_the_length_of_what_belongs_to_it) {
   EXPECT_EQ(*raw.size(), 5000U);
 }
 
+TEST(Target, that_others_write_to_as_well_is_never_cut) {
+  auto file = std::make_unique<storage::MemoryFile>("memory", std::vector<std::byte>(10'000));
+  storage::MemoryFile& raw = *file;
+  Target target({.file = std::move(file), .length = Length::kLeftAlone, .is_dirty = true});
+  EXPECT_TRUE(target.is_dirty);
+  target.note_write({0, 5000});
+  target.note_stored(8192);
+  target.space.failed();
+  ASSERT_TRUE(target.cut());
+  ASSERT_TRUE(target.cut_back());
+  EXPECT_EQ(*raw.size(), 10'000U);
+}
+
 TEST(Target, gives_back_what_a_reservation_that_failed_has_left) {
   auto file = std::make_unique<storage::MemoryFile>("memory", std::vector<std::byte>(5000));
   storage::MemoryFile& raw = *file;
