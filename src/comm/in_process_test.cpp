@@ -5,6 +5,7 @@
 #include <atomic>
 #include <stdexcept>
 
+#include "comm/post_office_testing.hpp"
 #include "comm/testing.hpp"
 
 namespace forebay::comm {
@@ -27,6 +28,7 @@ std::vector<Make> makes() {
 INSTANTIATE_TEST_SUITE_P(InProcess, CommunicatorSuite, testing::ValuesIn(makes()), make_name);
 INSTANTIATE_TEST_SUITE_P(InProcess, MessageSuite, testing::ValuesIn(makes()), make_name);
 INSTANTIATE_TEST_SUITE_P(InProcess, CollectiveFileSuite, testing::ValuesIn(makes()), make_name);
+INSTANTIATE_TEST_SUITE_P(InProcess, PostOfficeSuite, testing::ValuesIn(makes()), make_name);
 
 TEST(Solo, is_one_rank_on_one_node) {
   const Ranks ranks = solo();

@@ -52,6 +52,15 @@ class MessagePieces {
 
 }  // namespace
 
+Status check_payload(std::size_t payload_bytes, const LinkLimits& limits, Rank peer) {
+  if (payload_bytes <= limits.payload_bytes_max) return {};
+  return failure({.kind = ErrorClass::kLimit,
+                  .operation = "send to another agent",
+                  .cause = std::to_string(payload_bytes) + " bytes, and at most " +
+                           std::to_string(limits.payload_bytes_max) + " may be sent at once",
+                  .rank = peer.number});
+}
+
 Link::Link(Rank peer, Descriptor socket, LinkLimits limits)
     : peer_(peer), socket_(std::move(socket)), limits_(limits) {
   FOREBAY_ASSERT(socket_);
@@ -70,15 +79,8 @@ Error Link::closed(int error_number, const char* cause) const {
 }
 
 Status Link::send(LinkHeader header, std::span<const std::byte> payload, OnSent on_sent) {
-  Status refused;
+  Status refused = check_payload(payload.size(), limits_, peer_);
   if (end_) refused = tl::unexpected<Error>(*end_);
-  if (payload.size() > limits_.payload_bytes_max) {
-    refused = failure({.kind = ErrorClass::kLimit,
-                       .operation = "send to another agent",
-                       .cause = std::to_string(payload.size()) + " bytes, and at most " +
-                                std::to_string(limits_.payload_bytes_max) + " may be sent at once",
-                       .rank = peer_.number});
-  }
   if (!refused) {
     if (on_sent) on_sent(refused);
     return refused;

@@ -54,6 +54,9 @@ struct LinkLimits {
   std::uint32_t payload_bytes_max = std::uint32_t{64} << 20U;
 };
 
+/// Fails with kLimit if a payload is too long for the links to `peer`.
+Status check_payload(std::size_t payload_bytes, const LinkLimits& limits, Rank peer);
+
 /// One of two ends. Belongs to one thread at a time. Messages arrive in the order in which they
 /// were sent.
 ///

@@ -3,19 +3,14 @@
 #include "comm/links.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-
-#include <sys/random.h>
 
 #include "base/assert.hpp"
 #include "comm/meeting.hpp"
+#include "comm/whereabouts.hpp"
 
 namespace forebay::comm {
 
 namespace {
-
-constexpr std::size_t kAddressesMax = 16;  ///< of one host; what is listed later is left out
 
 /// What this rank brings to the exchange.
 struct Preparation {
@@ -23,66 +18,27 @@ struct Preparation {
   MeetingToken token;               ///< of rank 0
 };
 
-/// An address that cannot be listened at (one that is about to go, or to come) is none.
-Result<std::vector<Listener>> listen_on(const LinkOptions& options) {
-  Result<std::vector<Address>> addresses = local_addresses(options.network);
-  if (!addresses) return tl::unexpected<Error>(addresses.error());
-  addresses->resize(std::min(addresses->size(), kAddressesMax));
-  std::vector<Listener> listeners;
-  Status last;
-  for (const Address& address : *addresses) {
-    Result<Listener> listener = listen_at(address, options.socket);
-    if (listener) {
-      listeners.push_back(std::move(*listener));
-    } else {
-      last = tl::unexpected<Error>(listener.error());
-    }
-  }
-  if (listeners.empty()) return tl::unexpected<Error>(last.error());
-  return listeners;
-}
-
-Status fill_randomly(MeetingToken& token) {
-  if (::getrandom(&token, sizeof token, 0) == sizeof token) return {};
-  return tl::unexpected<Error>(system_error({.operation = "draw a random token"}, errno));
-}
-
 Status prepare(const LinkOptions& options, Rank me, bool is_agent, Preparation& mine) {
   if (me == Rank{0}) {
-    if (Status drawn = fill_randomly(mine.token); !drawn) return drawn;
+    const Result<MeetingToken> token = draw_token();
+    if (!token) return tl::unexpected<Error>(token.error());
+    mine.token = *token;
   }
   if (!is_agent) return {};
-  Result<std::vector<Listener>> listeners = listen_on(options);
+  Result<std::vector<Listener>> listeners = listen_on(options.network, options.socket);
   if (!listeners) return tl::unexpected<Error>(listeners.error());
   mine.listeners = std::move(*listeners);
   return {};
 }
 
-Bytes addresses_of(const std::vector<Listener>& listeners) {
-  Bytes bytes;
-  for (const Listener& listener : listeners) {
-    const auto one = std::as_bytes(std::span(&listener.address, 1));
-    bytes.insert(bytes.end(), one.begin(), one.end());
-  }
-  return bytes;
-}
-
-std::vector<Address> addresses_from(const Bytes& bytes) {
-  std::vector<Address> addresses(bytes.size() / sizeof(Address));
-  if (!bytes.empty()) std::memcpy(addresses.data(), bytes.data(), bytes.size());
-  return addresses;
-}
-
 /// Collective: the meeting that all are told of.
 Result<Meeting> arrange(Communicator& ranks, std::span<const Rank> agents, Preparation& mine) {
-  const Status told = ranks.broadcast(std::as_writable_bytes(std::span(&mine.token, 1)), Rank{0});
-  const Result<std::vector<Bytes>> addresses = ranks.all_gather(addresses_of(mine.listeners));
-  if (!told) return tl::unexpected<Error>(told.error());
-  if (!addresses) return tl::unexpected<Error>(addresses.error());
-  Meeting meeting{.me = ranks.rank(), .token = mine.token};
+  const auto whereabouts = exchange_whereabouts(ranks, mine.listeners, mine.token);
+  if (!whereabouts) return tl::unexpected<Error>(whereabouts.error());
+  Meeting meeting{.me = ranks.rank(), .token = whereabouts->token};
   for (const Rank agent : agents) {
     if (agent == ranks.rank()) continue;
-    meeting.peers.push_back({agent, addresses_from(addresses->at(agent.number))});
+    meeting.peers.push_back({agent, whereabouts->addresses_of(agent)});
   }
   return meeting;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caller and answerer exchange three greetings: hello, welcome, confirm. The third makes both sides
-// agree on which of several tries it was: an answerer counts a call only once the caller, which may
-// have given up and called elsewhere, has said that it counts it too.
+// Everybody calls those of lower rank, again and again, and answers the others.
 #include "comm/meeting.hpp"
 
 #include <algorithm>
@@ -21,30 +19,7 @@ namespace forebay::comm {
 
 namespace {
 
-constexpr std::uint64_t kMagic = 0x79616265726f66;  // "forebay", and the byte order
-constexpr std::uint32_t kVersion = 1;
-
-/// A try takes no longer than this share of all the time there is, so that a second round is sure.
-constexpr int kTriesMin = 3;
-constexpr std::chrono::milliseconds kTryMin{50};
-constexpr std::chrono::milliseconds kTryMax{3'000};
-constexpr std::chrono::milliseconds kPauseBetweenRounds{20};
 constexpr std::size_t kStrangersMax = 64;  ///< calls that have not said who they are
-
-enum class Step : std::uint32_t { kHello, kWelcome, kConfirm };
-
-/// Sent as it is: a machine of the other byte order is refused by the magic.
-struct Greeting {
-  std::uint64_t magic = kMagic;
-  std::uint32_t version = kVersion;
-  Step step = Step::kHello;
-  std::array<std::byte, 16> token = {};
-  std::uint32_t from = 0;
-  std::uint32_t to = 0;
-
-  bool operator==(const Greeting&) const = default;
-};
-static_assert(sizeof(Greeting) == 40);
 
 /// A call under way, made or answered by this rank.
 struct Call {
@@ -53,8 +28,7 @@ struct Call {
   std::optional<std::size_t> peer;  ///< index; of an answered call unknown before its hello
   bool is_ours = false;             ///< made by this rank
   bool is_connected = false;
-  Greeting heard = {};
-  std::size_t heard_bytes = 0;
+  Ear ear = {};
 };
 
 /// What is known of a peer while it is not reached.
@@ -137,8 +111,7 @@ void MeetingRoom::begin_call_to(std::size_t peer, TimePoint now) {
     return;
   }
   progress.trouble = "no answer from " + text_of(address);
-  const auto tries = kTriesMin * static_cast<int>(addresses.size());
-  const auto limit = std::clamp(meeting_.limit_ms / tries, kTryMin, kTryMax);
+  const auto limit = try_limit(addresses.size(), meeting_.limit_ms);
   progress.is_called = true;
   calls_.push_back({.socket = std::move(*socket), .ends = now + limit, .peer = peer});
   calls_.back().is_ours = true;
@@ -189,8 +162,7 @@ void MeetingRoom::answer(const Listener& listener) {
   if (static_cast<std::size_t>(std::ranges::count_if(calls_, is_stranger)) >= kStrangersMax) {
     calls_.erase(std::ranges::find_if(calls_, is_stranger));  // the oldest
   }
-  // Longer than the caller's own limit: it is the caller who gives up.
-  const TimePoint ends = SteadyClock::shared().now() + 2 * kTryMax;
+  const TimePoint ends = SteadyClock::shared().now() + kAnswerMax;
   calls_.push_back({.socket = std::move(socket), .ends = ends, .is_connected = true});
 }
 
@@ -207,37 +179,32 @@ Outcome MeetingRoom::advance(Call& call) {
   return Outcome::kOver;
 }
 
-/// Never takes more than the greeting: what follows the last one is the owner's.
 Outcome MeetingRoom::hear(Call& call) {
-  const auto rest = std::as_writable_bytes(std::span(&call.heard, 1)).subspan(call.heard_bytes);
-  const ssize_t got = ::recv(call.socket.get(), rest.data(), rest.size(), 0);
-  const bool is_early = got < 0 && (errno == EAGAIN || errno == EINTR);
-  if (is_early) return Outcome::kGoesOn;
-  if (got <= 0) {
+  const Heard heard = call.ear.hear(call.socket);
+  if (heard == Heard::kNotAll) return Outcome::kGoesOn;
+  if (heard == Heard::kHungUp) {
     end_call(call, "the other side hung up");
     return Outcome::kOver;
   }
-  call.heard_bytes += static_cast<std::size_t>(got);
-  if (call.heard_bytes < sizeof call.heard) return Outcome::kGoesOn;
-  call.heard_bytes = 0;
   const Outcome outcome = understand(call);
   if (outcome == Outcome::kOver) end_call(call, "a stranger answered");
   return outcome;
 }
 
 Outcome MeetingRoom::understand(Call& call) {
+  const Greeting& words = call.ear.greeting();
   if (call.is_ours) {
     const Rank peer = meeting_.peers[*call.peer].rank;
-    if (call.heard != greeting(Step::kWelcome, peer, meeting_.me)) return Outcome::kOver;
+    if (words != greeting(Step::kWelcome, peer, meeting_.me)) return Outcome::kOver;
     return say(call, Step::kConfirm) ? Outcome::kReached : Outcome::kOver;
   }
-  const Rank from{call.heard.from};
+  const Rank from{words.from};
   if (call.peer) {
-    const bool is_right = call.heard == greeting(Step::kConfirm, from, meeting_.me) &&
+    const bool is_right = words == greeting(Step::kConfirm, from, meeting_.me) &&
                           from == meeting_.peers[*call.peer].rank;
     return is_right && !progress_[*call.peer].socket ? Outcome::kReached : Outcome::kOver;
   }
-  if (call.heard != greeting(Step::kHello, from, meeting_.me)) return Outcome::kOver;
+  if (words != greeting(Step::kHello, from, meeting_.me)) return Outcome::kOver;
   const auto found = std::ranges::find(meeting_.peers, from, &MeetingPeer::rank);
   if (found == meeting_.peers.end() || from < meeting_.me) return Outcome::kOver;
   call.peer = static_cast<std::size_t>(found - meeting_.peers.begin());
@@ -245,15 +212,11 @@ Outcome MeetingRoom::understand(Call& call) {
 }
 
 Greeting MeetingRoom::greeting(Step step, Rank from, Rank to) const {
-  const auto& token = step == Step::kWelcome ? meeting_.token.answerer : meeting_.token.caller;
-  return {.step = step, .token = token, .from = from.number, .to = to.number};
+  return make_greeting(meeting_.token, step, from, to);
 }
 
-/// A fresh socket takes a greeting in one piece, or is of no use.
 bool MeetingRoom::say(Call& call, Step step) {
-  const Greeting words = greeting(step, meeting_.me, meeting_.peers[*call.peer].rank);
-  const ssize_t said = ::send(call.socket.get(), &words, sizeof words, MSG_NOSIGNAL);
-  return said == static_cast<ssize_t>(sizeof words);
+  return comm::say(call.socket, greeting(step, meeting_.me, meeting_.peers[*call.peer].rank));
 }
 
 /// The caller tries the next address.

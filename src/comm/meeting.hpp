@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// How agents that know each other's addresses come to be connected, each pair by one socket. An
-// address may lead to a stranger: hosts have the same private addresses, ports are used again. So
-// nobody counts as reached before both ends have shown what only ranks of this job know.
+// How agents that know each other's addresses come to be connected, each pair by one socket, on
+// which both have greeted each other (greeting.hpp).
 #pragma once
 
 #include <forebay/error.hpp>
 
-#include <array>
 #include <chrono>
-#include <cstddef>
 #include <vector>
 
+#include "comm/greeting.hpp"
 #include "comm/nodes.hpp"
 #include "comm/socket.hpp"
 
 namespace forebay::comm {
-
-/// The secret of one job. Who calls shows the first half, who answers the second: a stranger that
-/// was called by mistake cannot answer with what it has heard.
-struct MeetingToken {
-  std::array<std::byte, 16> caller = {};
-  std::array<std::byte, 16> answerer = {};
-};
 
 struct MeetingPeer {
   Rank rank;

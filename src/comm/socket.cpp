@@ -41,13 +41,6 @@ sockaddr_in6 v6_of(const Address& address) noexcept {
   return v6;
 }
 
-bool is_loopback(const Address& address) noexcept {
-  constexpr std::uint32_t kLoopbackNetwork = 127;
-  if (!is_v6(address)) return ntohl(v4_of(address).sin_addr.s_addr) >> 24U == kLoopbackNetwork;
-  const in6_addr host = v6_of(address).sin6_addr;
-  return IN6_IS_ADDR_LOOPBACK(&host) != 0;
-}
-
 bool is_link_local(const Address& address) noexcept {
   if (!is_v6(address)) return false;
   const in6_addr host = v6_of(address).sin6_addr;
@@ -115,6 +108,13 @@ tl::unexpected<Error> failed(const char* operation, const Address& address, int 
 }
 
 }  // namespace
+
+bool is_loopback(const Address& address) noexcept {
+  constexpr std::uint32_t kLoopbackNetwork = 127;
+  if (!is_v6(address)) return ntohl(v4_of(address).sin_addr.s_addr) >> 24U == kLoopbackNetwork;
+  const in6_addr host = v6_of(address).sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&host) != 0;
+}
 
 std::string text_of(const Address& address) {
   if (is_v6(address)) {

@@ -28,6 +28,9 @@ struct Address {
 /// "10.0.0.1:4711", "[fd00::1]:4711".
 std::string text_of(const Address& address);
 
+/// Means this host wherever it is used.
+bool is_loopback(const Address& address) noexcept;
+
 /// Where this host can be reached, port 0: the addresses of `network`, which is the name of an
 /// interface or an address; all of the host if it is empty. Loopback comes last, as it is of use
 /// between processes of one host alone. Addresses that mean nothing without their interface (IPv6

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the ranks of a job can be called, and by which token they know each other. The ranks'
+// Communicator carries this once; whoever makes connections afterwards needs it no more.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/greeting.hpp"
+#include "comm/socket.hpp"
+
+namespace forebay::comm {
+
+/// What a rank brings to the exchange, and what it gets: a few dozen bytes for each rank.
+struct Whereabouts {
+  MeetingToken token;
+  std::vector<Bytes> packed_addresses;  ///< by rank; empty for one that does not listen
+
+  std::vector<Address> addresses_of(Rank rank) const;
+};
+
+/// Sockets at all addresses that `network` stands for (see local_addresses()), the first few of
+/// them if it has many. An address that cannot be listened at (one that is about to go, or to come)
+/// is none; fails if there is no other.
+Result<std::vector<Listener>> listen_on(const std::string& network, const SocketOptions& options);
+
+/// Collective: tells all ranks where each listens, and the token of rank 0. `mine` is empty on a
+/// rank that does not listen. May fail on some ranks only.
+Result<Whereabouts> exchange_whereabouts(Communicator& ranks,
+                                         const std::vector<Listener>& mine,
+                                         const MeetingToken& token);
+
+}  // namespace forebay::comm
