@@ -29,24 +29,6 @@ std::byte* align_up(std::byte* address, std::uint64_t alignment_bytes) {
   return over == 0 ? address : address + (alignment_bytes - over);
 }
 
-/// Addresses for 2 * size_bytes, such that huge pages fit; null and errno if there are none.
-std::byte* take_addresses(std::uint64_t size_bytes) {
-  const std::uint64_t alignment = std::max(huge_page_bytes(), page_bytes());
-  const std::uint64_t needed = 2 * size_bytes;
-  if (needed / 2 != size_bytes || needed + alignment < needed) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  const std::uint64_t taken = needed + alignment;
-  void* const place = ::mmap(nullptr, taken, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (place == MAP_FAILED) return nullptr;
-  auto* const first = static_cast<std::byte*>(place);
-  std::byte* const base = align_up(first, alignment);
-  if (base != first) ::munmap(first, static_cast<std::size_t>(base - first));
-  ::munmap(base + needed, taken - needed - static_cast<std::uint64_t>(base - first));
-  return base;
-}
-
 tl::unexpected<Error> mapping_error(int error_number, std::uint64_t size_bytes) {
   return tl::unexpected<Error>(
       system_error({.operation = "map shared memory",
@@ -65,6 +47,23 @@ std::uint64_t huge_page_bytes() noexcept {
   return size;
 }
 
+std::byte* reserve_addresses(std::uint64_t size_bytes) noexcept {
+  const std::uint64_t alignment = std::max(huge_page_bytes(), page_bytes());
+  const std::uint64_t taken = size_bytes + alignment;
+  if (taken < size_bytes) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  void* const place = ::mmap(nullptr, taken, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (place == MAP_FAILED) return nullptr;
+  auto* const first = static_cast<std::byte*>(place);
+  std::byte* const base = align_up(first, alignment);
+  const auto before = static_cast<std::uint64_t>(base - first);
+  if (before != 0) ::munmap(first, before);
+  ::munmap(base + size_bytes, alignment - before);
+  return base;
+}
+
 bool populate(std::byte* base, std::uint64_t size_bytes, Protection protection) noexcept {
   const int advice = protection == Protection::kReadOnly ? kPopulateRead : kPopulateWrite;
   return ::madvise(base, size_bytes, advice) == 0;
@@ -79,7 +78,8 @@ Result<DoubleMapping> DoubleMapping::make(const Descriptor& memfd,
                                           Protection protection) {
   FOREBAY_ASSERT(size_bytes > 0);
   FOREBAY_ASSERT(size_bytes % page_bytes() == 0);
-  std::byte* const base = take_addresses(size_bytes);
+  if (2 * size_bytes / 2 != size_bytes) return mapping_error(ENOMEM, size_bytes);
+  std::byte* const base = reserve_addresses(2 * size_bytes);
   if (base == nullptr) return mapping_error(errno, size_bytes);
   DoubleMapping mapping(base, size_bytes);
   for (std::byte* half : {base, base + size_bytes}) {

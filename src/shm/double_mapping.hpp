@@ -17,6 +17,10 @@ namespace forebay::shm {
 /// What the processor maps by one entry of its second level; 0 where the kernel does not say.
 std::uint64_t huge_page_bytes() noexcept;
 
+/// Addresses with nothing behind them, `size_bytes` (> 0, whole pages) from a place where huge
+/// pages fit; null and errno if there are none. The caller maps something there and unmaps it.
+std::byte* reserve_addresses(std::uint64_t size_bytes) noexcept;
+
 /// Makes the page table entries of mapped memory now instead of at the first touch; false where the
 /// kernel does not know how, or cannot.
 bool populate(std::byte* base, std::uint64_t size_bytes, Protection protection) noexcept;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -22,6 +23,12 @@ namespace forebay::shm {
 inline Deadline in_a_minute() { return SteadyClock::shared().now() + std::chrono::seconds(60); }
 /// For waits that are expected to find nothing.
 inline Deadline in_a_moment() { return SteadyClock::shared().now() + std::chrono::milliseconds(5); }
+
+/// More memory than this machine has, and whole pages of it.
+inline std::uint64_t more_than_the_machine_has() {
+  const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
+  return (pages + 1) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
 
 /// A process that runs `work` and ends with what it returns (0..255). It is killed and reaped at
 /// the latest when this is destroyed.

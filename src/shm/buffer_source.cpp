@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory is made, pinned and unmapped outside of the lock: that takes as long as it takes.
+#include "shm/buffer_source.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "base/assert.hpp"
+#include "base/checked_cast.hpp"
+
+namespace forebay::shm {
+
+namespace {
+
+/// Slabs, and the grid of larger sizes: one huge page.
+constexpr std::uint64_t kSlabBytes = 2U << 20U;
+/// Larger ones have a memory of their own.
+constexpr std::uint64_t kBlockBytesMax = kSlabBytes / 2;
+/// No machine has as much: sums of it do not overflow.
+constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 47U;
+/// Memory that was kept may be larger than what is asked for by this part.
+constexpr std::uint64_t kSlackShare = 8;
+
+Status check_request(std::uint64_t size_bytes, MemoryKind kind) {
+  if (kind == MemoryKind::kDevice) {
+    return failure({.kind = ErrorClass::kUnsupported,
+                    .operation = "allocate",
+                    .cause = "memory of devices is not supported yet: use MemoryKind::kPinned, and "
+                             "copy"});
+  }
+  if (size_bytes <= kBytesMax) return {};
+  return failure({.kind = ErrorClass::kLimit,
+                  .operation = "allocate",
+                  .cause = std::to_string(size_bytes) + " bytes are more than any machine has"});
+}
+
+Result<NodeMemory> make_memory(std::uint64_t size_bytes, MemoryKind kind) {
+  auto memory = NodeMemory::create("forebay-buffer", size_bytes);
+  if (!memory) return memory;
+  if (auto taken = memory->prefault({0, size_bytes}); !taken)
+    return tl::unexpected<Error>(taken.error());
+  if (kind != MemoryKind::kPinned) return memory;
+  if (auto pinned = memory->pin(); !pinned) return tl::unexpected<Error>(pinned.error());
+  return memory;
+}
+
+}  // namespace
+
+BufferLease::~BufferLease() { source->give_back(std::move(block)); }
+
+Buffer BufferLease::lend(std::unique_ptr<BufferLease> lease,
+                         std::uint64_t size_bytes,
+                         MemoryKind kind) {
+  Buffer buffer;
+  buffer.kind_ = kind;
+  if (!lease) return buffer;
+  buffer.data_ = lease->block.data();
+  buffer.size_bytes_ = checked_cast<std::size_t>(size_bytes);
+  buffer.lease_ = std::move(lease);
+  return buffer;
+}
+
+MemoryPlace BufferLease::place_of(const Buffer& buffer) {
+  FOREBAY_ASSERT(buffer.lease_ != nullptr);
+  const BufferBlock& block = buffer.lease_->block;
+  return {.memory = block.memory().name(), .offset_bytes = block.offset_bytes};
+}
+
+MemoryPlace place_of(const Buffer& buffer) { return BufferLease::place_of(buffer); }
+
+MemoryPlace place_of(const AdoptedBuffer& buffer) { return place_of(buffer.buffer()); }
+
+std::shared_ptr<BufferSource> BufferSource::make(std::uint64_t cached_bytes_max) {
+  return std::shared_ptr<BufferSource>(new BufferSource(cached_bytes_max));
+}
+
+BufferSource::~BufferSource() { keep_nothing(); }
+
+Result<Buffer> BufferSource::allocate(std::uint64_t size_bytes, MemoryKind kind) {
+  if (auto possible = check_request(size_bytes, kind); !possible)
+    return tl::unexpected<Error>(possible.error());
+  if (size_bytes == 0) return BufferLease::lend(nullptr, 0, kind);
+  auto block = size_bytes > kBlockBytesMax
+                   ? take_whole((size_bytes + kSlabBytes - 1) / kSlabBytes * kSlabBytes, kind)
+                   : take_part(std::bit_ceil(std::max(size_bytes, kDirectBytes)), kind);
+  if (!block) return tl::unexpected<Error>(block.error());
+  auto lease = std::make_unique<BufferLease>(shared_from_this(), std::move(*block));
+  return BufferLease::lend(std::move(lease), size_bytes, kind);
+}
+
+Result<BufferBlock> BufferSource::take_whole(std::uint64_t size_bytes, MemoryKind kind) {
+  if (auto kept = find_kept(size_bytes, kind))
+    return BufferBlock{.kind = kind, .whole = std::move(*kept)};
+  auto made = make_memory(size_bytes, kind);
+  if (!made) return tl::unexpected<Error>(made.error());
+  const std::lock_guard lock(mutex_);
+  counts_.lent_bytes += size_bytes;
+  ++counts_.made_count;
+  return BufferBlock{.kind = kind, .whole = std::move(*made)};
+}
+
+Result<BufferBlock> BufferSource::take_part(std::uint64_t block_bytes, MemoryKind kind) {
+  const SlabKey key{kind, block_bytes};
+  if (auto found = find_part(key)) return std::move(*found);
+  auto whole = take_whole(kSlabBytes, kind);
+  if (!whole) return whole;
+  auto slab = std::make_shared<BufferSlab>(
+      BufferSlab{.memory = std::move(whole->whole), .kind = kind, .block_bytes = block_bytes});
+  for (auto number = checked_cast<std::uint32_t>(kSlabBytes / block_bytes); number > 1; --number)
+    slab->free.push_back(number - 1);
+  BufferBlock first{.kind = kind, .slab = slab};
+  const std::lock_guard lock(mutex_);
+  slabs_[key].push_front(std::move(slab));
+  return first;
+}
+
+std::optional<BufferBlock> BufferSource::find_part(const SlabKey& key) {
+  const std::lock_guard lock(mutex_);
+  Slabs& slabs = slabs_[key];
+  if (slabs.empty()) return std::nullopt;
+  std::shared_ptr<BufferSlab> slab = slabs.front();
+  const std::uint64_t offset_bytes = slab->free.back() * slab->block_bytes;
+  slab->free.pop_back();
+  if (slab->free.empty()) slabs.pop_front();
+  return BufferBlock{.kind = slab->kind, .slab = std::move(slab), .offset_bytes = offset_bytes};
+}
+
+/// The smallest that suits, of these the newest.
+std::optional<NodeMemory> BufferSource::find_kept(std::uint64_t size_bytes, MemoryKind kind) {
+  const std::lock_guard lock(mutex_);
+  const auto bytes_of = [](const Kept& kept) { return kept.memory.bytes().size(); };
+  auto best = kept_.end();
+  for (auto at = kept_.begin(); at != kept_.end(); ++at) {
+    const bool suits = at->kind == kind && bytes_of(*at) >= size_bytes &&
+                       bytes_of(*at) - size_bytes <= size_bytes / kSlackShare;
+    if (suits && (best == kept_.end() || bytes_of(*at) < bytes_of(*best))) best = at;
+  }
+  if (best == kept_.end()) return std::nullopt;
+  counts_.cached_bytes -= bytes_of(*best);
+  counts_.lent_bytes += bytes_of(*best);
+  NodeMemory found = std::move(best->memory);
+  kept_.erase(best);
+  return found;
+}
+
+void BufferSource::give_back(BufferBlock block) noexcept {
+  Gone gone;
+  const std::lock_guard lock(mutex_);
+  if (!block.slab) {
+    keep({.kind = block.kind, .memory = std::move(block.whole)}, gone);
+  } else if (give_back_part(block)) {
+    keep({.kind = block.kind, .memory = std::move(block.slab->memory)}, gone);
+  }
+}
+
+/// True if nothing of the slab is lent any more; it is in no list then.
+bool BufferSource::give_back_part(const BufferBlock& block) {
+  BufferSlab& slab = *block.slab;
+  Slabs& slabs = slabs_[{slab.kind, slab.block_bytes}];
+  if (slab.free.empty()) slabs.push_front(block.slab);
+  slab.free.push_back(checked_cast<std::uint32_t>(block.offset_bytes / slab.block_bytes));
+  if (slab.free.size() < kSlabBytes / slab.block_bytes) return false;
+  slabs.remove(block.slab);
+  return true;
+}
+
+void BufferSource::keep(Kept memory, Gone& gone) {
+  counts_.lent_bytes -= memory.memory.bytes().size();
+  counts_.cached_bytes += memory.memory.bytes().size();
+  kept_.push_front(std::move(memory));
+  drop_beyond(cached_bytes_max_, gone);
+}
+
+/// Takes out the oldest of what is kept, until there is no more than that.
+void BufferSource::drop_beyond(std::uint64_t bytes_max, Gone& gone) {
+  while (counts_.cached_bytes > bytes_max) {
+    counts_.cached_bytes -= kept_.back().memory.bytes().size();
+    gone.memories.splice(gone.memories.begin(), kept_, std::prev(kept_.end()));
+  }
+}
+
+void BufferSource::keep_nothing() noexcept {
+  Gone gone;
+  const std::lock_guard lock(mutex_);
+  cached_bytes_max_ = 0;
+  drop_beyond(0, gone);
+}
+
+BufferSource::Counts BufferSource::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+}  // namespace forebay::shm

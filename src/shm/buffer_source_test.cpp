@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buffers: where they lie, that freed memory is used again and bounded, that no two of them share a
+// byte, and that they outlive whom they came from.
+#include "shm/buffer_source.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "base/testing.hpp"
+#include "shm/memory_name.hpp"
+#include "shm/testing.hpp"
+
+namespace forebay::shm {
+namespace {
+
+constexpr std::uint64_t kMiB = 1U << 20U;
+constexpr std::uint64_t kHugeBytes = 2 * kMiB;
+
+class BufferSourceTest : public ::testing::Test {
+ protected:
+  Buffer allocate(std::uint64_t size_bytes, MemoryKind kind = MemoryKind::kHost) {
+    auto buffer = source_->allocate(size_bytes, kind);
+    EXPECT_TRUE(buffer) << buffer.error().message();
+    return buffer ? std::move(*buffer) : Buffer();
+  }
+
+  std::shared_ptr<BufferSource> source_ = BufferSource::make(16 * kMiB);
+};
+
+TEST_F(BufferSourceTest, sizes_are_as_asked_for_and_addresses_suit_direct_transfers) {
+  for (const std::uint64_t size : std::vector<std::uint64_t>{
+           1, 4095, 4096, 4097, 100'000, kMiB, kMiB + 1, kHugeBytes, kHugeBytes + 1, 5 * kMiB}) {
+    const Buffer buffer = allocate(size);
+    EXPECT_EQ(buffer.size(), size);
+    const std::uint64_t alignment = size >= kHugeBytes ? kHugeBytes : kDirectBytes;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % alignment, 0U) << size;
+    std::fill(buffer.bytes().begin(), buffer.bytes().end(), std::byte{9});
+  }
+}
+
+TEST_F(BufferSourceTest, nothing_is_an_empty_buffer) {
+  const Buffer buffer = allocate(0);
+  EXPECT_TRUE(buffer.empty());
+  EXPECT_EQ(buffer.data(), nullptr);
+  EXPECT_EQ(source_->counts().made_count, 0U);
+}
+
+TEST_F(BufferSourceTest, freed_memory_is_used_again) {
+  const std::byte* address = nullptr;
+  {
+    const Buffer first = allocate(5 * kMiB);
+    address = first.data();
+    EXPECT_EQ(source_->counts().lent_bytes, 6 * kMiB);
+  }
+  EXPECT_EQ(source_->counts().cached_bytes, 6 * kMiB);
+  const Buffer again = allocate(5 * kMiB + 17);
+  EXPECT_EQ(again.data(), address);
+  EXPECT_EQ(source_->counts().made_count, 1U);
+  EXPECT_EQ(source_->counts().cached_bytes, 0U);
+}
+
+TEST_F(BufferSourceTest, memory_that_is_much_larger_is_left_for_others) {
+  allocate(16 * kMiB);
+  const Buffer small = allocate(4 * kMiB);
+  EXPECT_EQ(source_->counts().made_count, 2U);
+  EXPECT_EQ(source_->counts().cached_bytes, 16 * kMiB);
+}
+
+TEST_F(BufferSourceTest, what_is_kept_is_bounded_and_the_oldest_goes) {
+  std::optional<Buffer> old = allocate(4 * kMiB);
+  std::optional<Buffer> middle = allocate(6 * kMiB);
+  std::optional<Buffer> recent = allocate(8 * kMiB);
+  const std::size_t descriptors = open_descriptors();
+  old.reset();
+  middle.reset();
+  EXPECT_EQ(source_->counts().cached_bytes, 10 * kMiB);
+  recent.reset();
+  EXPECT_EQ(source_->counts().cached_bytes, 14 * kMiB) << "the first one had to go";
+  EXPECT_EQ(source_->counts().lent_bytes, 0U);
+  EXPECT_EQ(open_descriptors(), descriptors - 1);
+  allocate(20 * kMiB);
+  EXPECT_LE(source_->counts().cached_bytes, 16 * kMiB);
+}
+
+TEST_F(BufferSourceTest, small_ones_share_a_memory_and_give_it_back_together) {
+  const std::size_t before = open_descriptors();
+  std::vector<Buffer> buffers;
+  for (int i = 0; i < 512; ++i)
+    buffers.push_back(allocate(4096));
+  EXPECT_EQ(source_->counts().made_count, 1U);
+  EXPECT_EQ(open_descriptors(), before + 1);
+  buffers.push_back(allocate(4096));
+  EXPECT_EQ(source_->counts().made_count, 2U);
+  buffers.clear();
+  EXPECT_EQ(source_->counts().lent_bytes, 0U);
+  EXPECT_EQ(source_->counts().cached_bytes, 2 * kHugeBytes);
+}
+
+TEST_F(BufferSourceTest, places_name_the_bytes) {
+  for (const std::uint64_t size : std::vector<std::uint64_t>{5000, 3 * kMiB}) {
+    const Buffer first = allocate(size);
+    const Buffer second = allocate(size);
+    for (const Buffer* buffer : {&first, &second}) {
+      std::memset(buffer->data(), buffer == &first ? 1 : 2, size);
+      const MemoryPlace place = place_of(*buffer);
+      const auto memory = open_named_memory(place.memory);
+      ASSERT_TRUE(memory) << memory.error().message();
+      std::vector<std::byte> seen(size);
+      ASSERT_EQ(::pread(memory->get(), seen.data(), size, static_cast<off_t>(place.offset_bytes)),
+                static_cast<ssize_t>(size));
+      EXPECT_TRUE(std::equal(seen.begin(), seen.end(), buffer->bytes().begin()));
+    }
+  }
+}
+
+TEST_F(BufferSourceTest, memory_that_goes_is_freed_though_others_map_it) {
+  std::optional<Buffer> buffer = allocate(20 * kMiB);
+  const auto memory = open_named_memory(place_of(*buffer).memory);
+  ASSERT_TRUE(memory);
+  buffer->bytes()[0] = std::byte{1};
+  buffer.reset();  // larger than what may be kept
+  std::byte seen{9};
+  ASSERT_EQ(::pread(memory->get(), &seen, 1, 0), 1);
+  EXPECT_EQ(seen, std::byte{0});
+}
+
+TEST_F(BufferSourceTest, moving_leaves_an_empty_buffer_and_keeps_the_bytes) {
+  Buffer first = allocate(10'000);
+  first.bytes()[9'999] = std::byte{3};
+  std::byte* const address = first.data();
+  Buffer second = std::move(first);
+  EXPECT_TRUE(first.empty());  // NOLINT(bugprone-use-after-move): that is the contract
+  EXPECT_EQ(first.data(), nullptr);
+  EXPECT_EQ(second.data(), address);
+  EXPECT_EQ(second.bytes()[9'999], std::byte{3});
+  second = Buffer();
+  EXPECT_EQ(source_->counts().lent_bytes, 0U);
+}
+
+TEST_F(BufferSourceTest, is_seen_as_values) {
+  const Buffer buffer = allocate(20);
+  EXPECT_EQ(buffer.as<double>().size(), 2U);
+  buffer.as<double>()[1] = 2.5;
+  EXPECT_EQ(std::as_const(buffer).as<double>()[1], 2.5);
+}
+
+TEST_F(BufferSourceTest, outlives_its_source) {
+  Buffer large = allocate(3 * kMiB);
+  const Buffer small = allocate(100);
+  const std::size_t descriptors = open_descriptors();
+  source_->keep_nothing();
+  source_.reset();
+  std::fill(large.bytes().begin(), large.bytes().end(), std::byte{5});
+  small.bytes()[99] = std::byte{6};
+  EXPECT_EQ(large.bytes().back(), std::byte{5});
+  large = Buffer();
+  EXPECT_EQ(open_descriptors(), descriptors - 1) << "nobody is there to use it again";
+}
+
+TEST_F(BufferSourceTest, adopting_gives_it_away) {
+  Buffer buffer = allocate(9'000);
+  const std::byte* const address = buffer.data();
+  AdoptedBuffer adopted = adopt(std::move(buffer), 8'192);
+  EXPECT_TRUE(buffer.empty());  // NOLINT(bugprone-use-after-move): that is the contract
+  EXPECT_TRUE(adopted.check());
+  EXPECT_EQ(adopted.bytes().data(), address);
+  EXPECT_EQ(adopted.bytes().size(), 8'192U);
+  EXPECT_EQ(place_of(adopted).memory, place_of(adopted.buffer()).memory);
+  const Buffer back = std::move(adopted).take();
+  EXPECT_EQ(back.size(), 9'000U);
+  EXPECT_EQ(adopt(allocate(7)).bytes().size(), 7U);
+}
+
+TEST_F(BufferSourceTest, adopting_more_than_there_is_is_refused) {
+  const AdoptedBuffer adopted = adopt(allocate(100), 101);
+  ASSERT_EQ(error_class(adopted.check()), ErrorClass::kInvalidArgument);
+  EXPECT_TRUE(mentions(adopted.check().error(), "101"));
+  EXPECT_TRUE(adopted.bytes().empty());
+}
+
+TEST_F(BufferSourceTest, device_memory_is_an_error_that_says_so) {
+  const auto buffer = source_->allocate(4096, MemoryKind::kDevice);
+  ASSERT_EQ(error_class(buffer), ErrorClass::kUnsupported);
+  EXPECT_TRUE(mentions(buffer.error(), "not supported yet"));
+}
+
+TEST_F(BufferSourceTest, more_than_the_machine_has_is_an_error_and_leaves_nothing) {
+  const std::size_t before = open_descriptors();
+  for (const unsigned bits : {44U, 46U, 50U, 63U}) {
+    const auto buffer = source_->allocate(std::uint64_t{1} << bits, MemoryKind::kHost);
+    EXPECT_EQ(error_class(buffer), ErrorClass::kLimit) << bits;
+  }
+  EXPECT_EQ(error_class(source_->allocate(~std::uint64_t{0}, MemoryKind::kHost)),
+            ErrorClass::kLimit);
+  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(source_->counts().lent_bytes, 0U);
+}
+
+TEST_F(BufferSourceTest, pinned_memory_is_kept_apart) {
+  auto pinned = source_->allocate(4096, MemoryKind::kPinned);
+  if (!pinned) {
+    EXPECT_EQ(pinned.error().kind(), ErrorClass::kLimit);
+    GTEST_SKIP() << "nothing may be pinned here: " << pinned.error().message();
+  }
+  EXPECT_EQ(pinned->kind(), MemoryKind::kPinned);
+  const Buffer host = allocate(4096);
+  EXPECT_NE(place_of(*pinned).memory, place_of(host).memory);
+  *pinned = Buffer();
+  const Buffer other = allocate(3 * kMiB);
+  EXPECT_EQ(source_->counts().cached_bytes, kHugeBytes) << "nobody else gets what is pinned";
+  EXPECT_EQ(other.kind(), MemoryKind::kHost);
+}
+
+/// In a process that may have 32 descriptors.
+int use_up_descriptors() {
+  const rlimit limit{32, 32};
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 2;
+  const auto source = BufferSource::make(0);
+  std::vector<Buffer> buffers;
+  for (int i = 0; i < 40; ++i) {
+    auto buffer = source->allocate(3 * kMiB, MemoryKind::kHost);
+    if (!buffer) return buffer.error().kind() == ErrorClass::kLimit ? 0 : 3;
+    buffers.push_back(std::move(*buffer));
+  }
+  return 4;
+}
+
+TEST_F(BufferSourceTest, descriptors_that_are_used_up_are_a_limit) {
+  EXPECT_EQ(Child(use_up_descriptors).result(), 0);
+}
+
+/// Allocates, fills and frees at random; whoever shares a byte with another finds a wrong one.
+void hammer(BufferSource& source, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<Buffer> held;
+  for (int i = 0; i < 400; ++i) {
+    const std::uint64_t size = 1 + random() % (random() % 8 == 0 ? 3 * kMiB : 40'000);
+    auto buffer = source.allocate(size, MemoryKind::kHost);
+    ASSERT_TRUE(buffer) << buffer.error().message();
+    buffer->bytes().front() = buffer->bytes().back() = static_cast<std::byte>(seed);
+    held.push_back(std::move(*buffer));
+    if (held.size() < 8) continue;
+    std::swap(held[random() % held.size()], held.back());
+    ASSERT_EQ(held.back().bytes().front(), static_cast<std::byte>(seed));
+    ASSERT_EQ(held.back().bytes().back(), static_cast<std::byte>(seed));
+    held.pop_back();
+  }
+}
+
+TEST_F(BufferSourceTest, threads_never_share_bytes) {
+  const unsigned seed = std::random_device()() & 0xffffU;
+  std::cout << "seed " << seed << "\n";
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 4; ++i)
+    threads.emplace_back([this, i, seed] { hammer(*source_, seed + i); });
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT_EQ(source_->counts().lent_bytes, 0U);
+  EXPECT_LE(source_->counts().cached_bytes, 16 * kMiB);
+}
+
+}  // namespace
+}  // namespace forebay::shm
