@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/data_header.hpp"
+
+#include "format/checksum.hpp"
+#include "format/damage.hpp"
+#include "format/layout.hpp"
+
+namespace forebay::format {
+
+HeaderPage encode_header(const DataHeader& header) noexcept {
+  layout::DataHeader record;
+  record.start.dataset = header.dataset;
+  record.group = header.name.group;
+  record.file = header.name.file;
+  HeaderPage page;
+  layout::store(record, page);
+  record.checksum = metadata_checksum(kDataMagic, layout::before_checksum(page));
+  layout::store(record, page);
+  return page;
+}
+
+Result<DataHeader> decode_header(std::span<const std::byte> bytes, const std::string& path) {
+  const Source source = {"header", path};
+  if (bytes.size() < kPageBytes)
+    return source.failed(ErrorClass::kShortFile, bytes.size(),
+                         "a data file begins with 4096 bytes");
+  const auto page = bytes.first(kPageBytes);
+  const auto record = layout::load<layout::DataHeader>(page);
+  if (record.start.magic != kDataMagic) return source.damage(0, "it does not begin with FbyData_");
+  if (record.checksum != metadata_checksum(kDataMagic, layout::before_checksum(page)))
+    return source.damage(0, "its checksum does not fit: bytes 0 to 4095 were changed");
+  if (record.start.major > kMajorVersion) return source.newer(record.start.major);
+  return DataHeader{record.start.dataset, {record.group, record.file}};
+}
+
+}  // namespace forebay::format

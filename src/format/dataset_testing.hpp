@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dataset in a folder of its own, for tests that break it. For tests of this module only.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "format/catalog.hpp"
+#include "format/testing.hpp"
+#include "storage/testing.hpp"
+
+namespace forebay::format {
+
+class DatasetTest : public ::testing::Test {
+ protected:
+  std::string path() const { return folder_ / "run.fb"; }
+  std::string path(const std::string& name) const { return path() + "/" + name; }
+
+  std::unique_ptr<Catalog> open() {
+    auto catalog = Catalog::open(path());
+    EXPECT_TRUE(catalog) << catalog.error().message();
+    return catalog ? std::move(*catalog) : nullptr;
+  }
+  void flip_bit(const std::string& name, std::uint64_t bit) {
+    const auto file = storage::must_open(path(name), {.intent = storage::Intent::kWrite});
+    std::byte byte{};
+    ASSERT_TRUE(file->read_at({&byte, 1}, bit / 8));
+    byte ^= std::byte{1} << (bit % 8);
+    ASSERT_TRUE(file->write_at({&byte, 1}, bit / 8));
+  }
+  void flip(const std::string& name, std::uint64_t at) { flip_bit(name, at * 8 + 4); }
+  void cut(const std::string& name, std::uint64_t bytes) {
+    std::filesystem::resize_file(path(name), bytes);
+  }
+  void fill_with_zeros(const std::string& name, ByteRange range) {
+    const auto file = storage::must_open(path(name), {.intent = storage::Intent::kWrite});
+    ASSERT_TRUE(file->write_at(std::vector<std::byte>(range.size), range.offset));
+  }
+
+  TemporaryFolder folder_;
+};
+
+}  // namespace forebay::format

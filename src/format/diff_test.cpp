@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/diff.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include "format/dataset_testing.hpp"
+#include "format/numbers.hpp"
+
+namespace forebay::format {
+namespace {
+
+class DiffTest : public DatasetTest {
+ protected:
+  std::shared_ptr<const StepCatalog> written(const std::string& name,
+                                             const TestStep& step,
+                                             const DatasetId& dataset = test_dataset()) {
+    TestWriter(path() + name, dataset).write(step);
+    return Catalog::open(path() + name).value()->step(step.step).value();
+  }
+};
+
+TEST_F(DiffTest, copies_are_compared_by_checksums_whatever_their_files) {
+  const auto left = written("a", test_step(1, 6, 1));
+  const auto right = written("b", test_step(1, 6, 4));
+  const auto report = diff(*left, *right);
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_TRUE(report->fields.empty());
+  EXPECT_EQ(report->fields_compared, 2U);
+  EXPECT_EQ(report->blocks_compared, 12U);
+  EXPECT_EQ(report->blocks_by_checksum, 12U);
+}
+
+TEST_F(DiffTest, other_datasets_and_steps_are_compared_by_their_values) {
+  TestStep step = test_step(1, 6, 1);
+  const auto left = written("a", step);
+  step.step = 2;
+  const auto right = written("b", step, {std::byte{77}});
+  const auto report = diff(*left, *right);
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_TRUE(report->fields.empty());
+  EXPECT_EQ(report->blocks_by_checksum, 0U);
+}
+
+TEST_F(DiffTest, values_that_differ_are_told_with_part_element_and_size) {
+  TestStep step = test_step(1, 4, 2);
+  const auto left = written("a", step);
+  TestBlock& block = step.blocks[2 * 3];
+  ASSERT_EQ(block.field.name, "pressure");
+  double value = 0;
+  std::memcpy(&value, block.raw.data() + 80, sizeof value);
+  const double other = value + 0.5;
+  std::memcpy(block.raw.data() + 80, &other, sizeof other);
+  const auto right = written("b", step);
+  const auto report = diff(*left, *right);
+  ASSERT_TRUE(report) << report.error().message();
+  ASSERT_EQ(report->fields.size(), 1U);
+  const FieldDifference& field = report->fields[0];
+  EXPECT_EQ(field.name, "pressure");
+  EXPECT_EQ(field.absolute_max, 0.5);
+  EXPECT_DOUBLE_EQ(field.relative_max, 0.5 / other);
+  ASSERT_EQ(field.blocks.size(), 1U);
+  EXPECT_EQ(field.blocks[0].key, 3U);
+  EXPECT_EQ(field.blocks[0].elements, 1U);
+  EXPECT_EQ(field.blocks[0].first_element, 10U);
+}
+
+TEST_F(DiffTest, fields_and_parts_of_one_side_and_other_shapes_are_told) {
+  TestStep step = test_step(1, 3, 1);
+  const auto left = written("a", step);
+  std::erase_if(step.blocks, [](const TestBlock& block) { return block.part == 0; });
+  for (TestBlock& block : step.blocks) {
+    if (block.field.name != "velocity") continue;
+    if (block.part == 2) block.shape = {3, block.shape[0]};
+  }
+  TestBlock extra = step.blocks[0];
+  extra.field.name = "extra";
+  step.blocks.push_back(extra);
+  const auto right = written("b", step);
+  const auto report = diff(*left, *right);
+  ASSERT_TRUE(report) << report.error().message();
+  ASSERT_EQ(report->fields.size(), 3U);
+  EXPECT_EQ(report->fields[0].kind, DifferenceKind::kOnlyRight);
+  EXPECT_EQ(report->fields[1].blocks[0].kind, BlockDifference::Kind::kOnlyLeft);
+  ASSERT_EQ(report->fields[2].blocks.size(), 2U);
+  EXPECT_EQ(report->fields[2].blocks[1].kind, BlockDifference::Kind::kShape);
+  EXPECT_EQ(diff(*right, *left)->fields[1].blocks[0].kind, BlockDifference::Kind::kOnlyRight);
+}
+
+/// An array of 6 x 4 numbers, each its place, in blocks of so many rows and columns.
+TestStep grid(std::uint64_t rows, std::uint64_t columns) {
+  TestStep step = {.step = 1};
+  for (std::uint64_t row = 0; row < 6; row += rows) {
+    for (std::uint64_t column = 0; column < 4; column += columns) {
+      TestBlock block = {.field = {.name = "grid",
+                                   .type = ElementType::kInt32,
+                                   .kind = FieldKind::kGlobal,
+                                   .dimensions = 2,
+                                   .shape = {6, 4}},
+                         .start = {row, column},
+                         .shape = {rows, columns}};
+      for (std::uint64_t i = 0; i < rows * columns; ++i) {
+        const auto value =
+            static_cast<std::int32_t>((row + i / columns) * 4 + column + i % columns);
+        const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+        block.raw.insert(block.raw.end(), bytes, bytes + sizeof value);
+      }
+      step.blocks.push_back(std::move(block));
+    }
+  }
+  return step;
+}
+
+TEST_F(DiffTest, arrays_that_are_cut_differently_are_the_same) {
+  const auto left = written("a", grid(2, 4));
+  const auto right = written("b", grid(3, 2));
+  const auto report = diff(*left, *right);
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_TRUE(report->fields.empty());
+  TestStep changed = grid(3, 2);
+  changed.blocks[3].raw[4] ^= std::byte{64};  // row 3, column 3: 15
+  const auto other = diff(*left, *written("c", changed));
+  ASSERT_TRUE(other) << other.error().message();
+  ASSERT_EQ(other->fields.size(), 1U);
+  EXPECT_EQ(other->fields[0].absolute_max, 64);
+  EXPECT_EQ(other->fields[0].blocks[0].key, 8U);
+  EXPECT_EQ(other->fields[0].blocks[0].first_element, 7U);
+  changed.blocks.pop_back();
+  changed.blocks.pop_back();
+  const auto less = diff(*left, *written("d", changed));
+  ASSERT_TRUE(less) << less.error().message();
+  EXPECT_EQ(less->fields[0].blocks_different, 2U);
+}
+
+TEST(Numbers, of_every_type_and_byte_order) {
+  const auto bytes = [](std::initializer_list<unsigned> values) {
+    std::vector<std::byte> result;
+    for (const unsigned value : values)
+      result.push_back(static_cast<std::byte>(value));
+    return result;
+  };
+  EXPECT_EQ(number_of(ElementType::kInt8, ByteOrder::kLittle, bytes({0xfe})), -2.0);
+  EXPECT_EQ(number_of(ElementType::kBytes, ByteOrder::kLittle, bytes({0xfe})), 254.0);
+  EXPECT_EQ(number_of(ElementType::kUint16, ByteOrder::kBig, bytes({1, 2})), 258.0);
+  EXPECT_EQ(number_of(ElementType::kInt32, ByteOrder::kBig, bytes({255, 255, 255, 253})), -3.0);
+  EXPECT_EQ(number_of(ElementType::kFloat16, ByteOrder::kLittle, bytes({0x00, 0x3e})), 1.5);
+  EXPECT_EQ(number_of(ElementType::kFloat16, ByteOrder::kBig, bytes({0x80, 0x01})),
+            -std::ldexp(1.0, -24));
+  EXPECT_EQ(number_of(ElementType::kFloat16, ByteOrder::kLittle, bytes({0xff, 0x7b})), 65504.0);
+  EXPECT_EQ(number_of(ElementType::kFloat32, ByteOrder::kBig, bytes({0x3f, 0xc0, 0, 0})), 1.5);
+  EXPECT_EQ(number_of(ElementType::kComplex64, ByteOrder::kBig,
+                      bytes({0x3f, 0xc0, 0, 0, 0xbf, 0x80, 0, 0})),
+            std::complex<double>(1.5, -1));
+}
+
+TEST(Numbers, against_none_differ_without_an_end) {
+  const double left[] = {1, NAN, NAN, -0.0};
+  const double right[] = {1, 2, -NAN, 0.0};
+  const auto difference = compare(ElementType::kFloat64, ByteOrder::kLittle,
+                                  std::as_bytes(std::span(left)), std::as_bytes(std::span(right)));
+  EXPECT_EQ(difference.elements, 3U);
+  EXPECT_EQ(difference.first_element, 1U);
+  EXPECT_EQ(difference.absolute_max, INFINITY);
+}
+
+}  // namespace
+}  // namespace forebay::format

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of the file `owner`: who has a dataset open for writing. What follows from it is the
+// business of whoever takes the lease.
+#pragma once
+
+#include "format/records.hpp"
+
+namespace forebay::format {
+
+struct Owner {
+  std::string host = {};
+  std::string boot_id = {};
+  std::uint64_t process_id = 0;
+  std::uint64_t process_start = 0;  ///< clock ticks since boot: tells a reused number apart
+  std::string user = {};
+  std::string program = {};
+  std::uint64_t opened_ns = 0;  ///< since 1970
+  std::uint64_t nonce = 0;
+
+  friend bool operator==(const Owner&, const Owner&) = default;
+};
+
+/// One line with its end, at most kOwnerBytesMax: longer texts in it are cut.
+std::string encode_owner(const Owner& owner);
+/// kDamage if it is no such text or its checksum does not fit.
+Result<Owner> decode_owner(std::string_view text, const std::string& path);
+
+inline constexpr std::size_t kOwnerBytesMax = 4096;
+
+}  // namespace forebay::format

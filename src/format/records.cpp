@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/records.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <limits>
+
+#include <sys/random.h>
+
+namespace forebay::format {
+namespace {
+
+constexpr std::string_view kDataPrefix = "data-";
+constexpr std::size_t kGroupDigits = 6;
+constexpr std::size_t kFileDigits = 5;
+
+/// With zeros in front, up to so many digits.
+std::string padded(std::uint64_t number, std::size_t digits) {
+  const std::string text = std::to_string(number);
+  return text.size() < digits ? std::string(digits - text.size(), '0') + text : text;
+}
+
+/// The number of a text that padded() made.
+template <class Number>
+std::optional<Number> unpadded(std::string_view text, std::size_t digits) noexcept {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const bool has_zeros = text.starts_with('0');
+  if (text.size() < digits || (text.size() > digits && has_zeros)) return std::nullopt;
+  return number;
+}
+
+tl::unexpected<Error> wrong_field(const FieldDefinition& field, const std::string& cause) {
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "define field " + field.name,
+                  .cause = cause});
+}
+
+/// Bytes of the UTF-8 sequence at the start of `text`; 0 if there is none.
+std::size_t sequence_bytes(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  const std::uint8_t lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes) return 0;
+  for (std::size_t i = 1; i < bytes; ++i)
+    if ((byte(i) & 0xc0U) != 0x80) return 0;
+  // Longer than needed, a surrogate, or behind the last code point.
+  const bool is_wrong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f) ||
+                        (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f);
+  return is_wrong ? 0 : bytes;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> array_bytes(ElementType type,
+                                         std::span<const std::uint64_t> shape) noexcept {
+  std::uint64_t bytes = bytes_of(type);
+  if (std::ranges::count(shape, 0U) != 0) return 0;
+  for (const std::uint64_t extent : shape) {
+    if (bytes > kArrayBytesMax / extent) return std::nullopt;
+    bytes *= extent;
+  }
+  return bytes;
+}
+
+bool is_field_name(std::string_view name) noexcept {
+  if (name.empty() || name.size() > kNameBytesMax) return false;
+  while (!name.empty()) {
+    const std::size_t bytes = sequence_bytes(name);
+    const auto lead = static_cast<std::uint8_t>(name[0]);
+    if (bytes == 0 || lead < 0x20 || lead == 0x7f) return false;
+    // U+0080 ... U+009f are control characters, too.
+    if (lead == 0xc2 && static_cast<std::uint8_t>(name[1]) < 0xa0) return false;
+    name.remove_prefix(bytes);
+  }
+  return true;
+}
+
+std::string text_of(const DatasetId& id) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::byte byte : id) {
+    text += kDigits[std::to_integer<unsigned>(byte) >> 4U];
+    text += kDigits[std::to_integer<unsigned>(byte) & 0xfU];
+  }
+  return text;
+}
+
+Result<DatasetId> random_dataset_id() {
+  DatasetId id;
+  const ssize_t got = ::getrandom(id.data(), id.size(), 0);
+  if (got == static_cast<ssize_t>(id.size())) return id;
+  return tl::unexpected(system_error({.operation = "choose a dataset's number"}, errno));
+}
+
+std::string text_of(const DataFileName& name) {
+  return std::string(kDataPrefix) + padded(name.group, kGroupDigits) + "." +
+         padded(name.file, kFileDigits);
+}
+
+std::optional<DataFileName> data_file_named(std::string_view name) noexcept {
+  if (!name.starts_with(kDataPrefix)) return std::nullopt;
+  name.remove_prefix(kDataPrefix.size());
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const auto group = unpadded<std::uint64_t>(name.substr(0, dot), kGroupDigits);
+  const auto file = unpadded<std::uint32_t>(name.substr(dot + 1), kFileDigits);
+  if (!group || !file) return std::nullopt;
+  return DataFileName{*group, *file};
+}
+
+std::string_view name_of(FieldKind kind) noexcept {
+  return kind == FieldKind::kGlobal ? "global" : "parts";
+}
+
+std::string_view name_of(Codec codec) noexcept { return codec == Codec::kZstd ? "zstd" : "none"; }
+
+Status check_field(const FieldDefinition& field) {
+  if (!is_field_name(field.name))
+    return wrong_field(field, "a name has 1 to 255 bytes of UTF-8 without control characters");
+  if (field.dimensions > kDimensionsMax) return wrong_field(field, "it has more than 8 dimensions");
+  if (field.kind == FieldKind::kParts) {
+    if (!field.shape.empty()) return wrong_field(field, "each of its parts has its own shape");
+    return {};
+  }
+  if (field.dimensions == 0) return wrong_field(field, "a global array has a dimension");
+  if (field.shape.size() != field.dimensions)
+    return wrong_field(field, "its shape has " + std::to_string(field.shape.size()) +
+                                  " dimensions instead of " + std::to_string(field.dimensions));
+  if (!array_bytes(field.type, field.shape))
+    return wrong_field(field, "the array has more than 2^63 - 1 bytes");
+  return {};
+}
+
+}  // namespace forebay::format

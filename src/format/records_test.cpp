@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/records.hpp"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+
+namespace forebay::format {
+namespace {
+
+TEST(Records, magic_lies_in_a_file_as_it_is_read) {
+  const std::uint64_t magic = kIndexMagic;
+  EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(&magic), 8), "FbyIndex");
+}
+
+TEST(Records, names_of_data_files_are_read_back) {
+  EXPECT_EQ(text_of(DataFileName{12, 3}), "data-000012.00003");
+  EXPECT_EQ(text_of(DataFileName{1'234'567, 123'456}), "data-1234567.123456");
+  for (const DataFileName name : {DataFileName{0, 0}, DataFileName{UINT64_MAX, UINT32_MAX}})
+    EXPECT_EQ(data_file_named(text_of(name)), name);
+}
+
+TEST(Records, other_names_are_none_of_data_files) {
+  for (const char* name :
+       {"", "data-", "data-1.1", "data-000001", "data-000001.0001", "data-0000001.00001",
+        "data-000001.000001", "data-000001.00001x", "data-00000x.00001", "data--00001.00001",
+        "data-000001.-0001", "free-000001.00001", "data-000001.4294967296",
+        "data-18446744073709551616.00000", "xdata-000001.00001"})
+    EXPECT_FALSE(data_file_named(name).has_value()) << name;
+}
+
+TEST(Records, names_of_fields_are_utf8_without_control_characters) {
+  for (const char* name : {"p", "velocity x", "Größe", "圧力", "\xF0\x9F\x8C\x8A", "a/b"})
+    EXPECT_TRUE(is_field_name(name)) << name;
+  for (const char* name :
+       {"", "a\nb", "\x7f", "\xC2\x85", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80",
+        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\x80", "a\xC3", "\xFF"})
+    EXPECT_FALSE(is_field_name(name)) << name;
+  EXPECT_TRUE(is_field_name(std::string(255, 'x')));
+  EXPECT_FALSE(is_field_name(std::string(256, 'x')));
+  EXPECT_FALSE(is_field_name(std::string_view("a\0b", 3)));
+}
+
+TEST(Records, fields_that_no_index_may_have_are_refused) {
+  EXPECT_TRUE(check_field({.name = "p", .dimensions = 0}));
+  EXPECT_TRUE(check_field({.name = "g", .kind = FieldKind::kGlobal, .shape = {4}}));
+  EXPECT_FALSE(check_field({.name = ""}));
+  EXPECT_FALSE(check_field({.name = "p", .dimensions = 9}));
+  EXPECT_FALSE(check_field({.name = "p", .shape = {4}}));
+  EXPECT_FALSE(check_field({.name = "g", .kind = FieldKind::kGlobal, .dimensions = 0}));
+  EXPECT_FALSE(
+      check_field({.name = "g", .kind = FieldKind::kGlobal, .dimensions = 2, .shape = {4}}));
+  const FieldDefinition huge = {.name = "g",
+                                .type = ElementType::kFloat64,
+                                .kind = FieldKind::kGlobal,
+                                .dimensions = 2,
+                                .shape = {1ULL << 40U, 1ULL << 20U}};
+  ASSERT_FALSE(check_field(huge));
+  EXPECT_EQ(check_field(huge).error().kind(), ErrorClass::kInvalidArgument);
+}
+
+TEST(Records, numbers_of_datasets_differ) {
+  std::set<std::string> texts;
+  for (int i = 0; i < 10; ++i)
+    texts.insert(text_of(random_dataset_id().value()));
+  EXPECT_EQ(texts.size(), 10U);
+  EXPECT_EQ(texts.begin()->size(), 32U);
+}
+
+TEST(ElementTypes, have_names_that_are_read_back) {
+  for (std::uint8_t number = kElementTypeMin; number <= kElementTypeMax; ++number) {
+    const auto type = static_cast<ElementType>(number);
+    EXPECT_EQ(element_type_named(name_of(type)), type);
+    EXPECT_GT(bytes_of(type), 0U);
+  }
+  EXPECT_EQ(element_type_named("double"), std::nullopt);
+  EXPECT_EQ(element_type_named(""), std::nullopt);
+}
+
+TEST(ElementTypes, of_cpp_types) {
+  EXPECT_EQ(element_type_of<const double>(), ElementType::kFloat64);
+  EXPECT_EQ(element_type_of<std::uint16_t>(), ElementType::kUint16);
+  EXPECT_EQ(element_type_of<long long>(), ElementType::kInt64);
+  EXPECT_EQ(element_type_of<std::byte>(), ElementType::kBytes);
+  EXPECT_EQ(element_type_of<std::complex<float>>(), ElementType::kComplex64);
+  EXPECT_EQ(element_type_of<bool>(), std::nullopt);
+  EXPECT_EQ(element_type_of<std::string>(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace forebay::format

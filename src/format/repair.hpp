@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the tables of a dataset anew from what is in its data files. Data are never touched, so
+// nothing that was readable before becomes unreadable.
+#pragma once
+
+#include "format/catalog.hpp"
+
+namespace forebay::format {
+
+enum class RepairMode : std::uint8_t { kLookOnly, kWrite };
+
+/// What happened, or would happen, to one step.
+struct RepairedStep {
+  enum class Fate : std::uint8_t {
+    kKept,       ///< a valid slot or past block tells of it
+    kRecovered,  ///< found in the data files: all indexes, and all data whole
+    kDamaged,    ///< found, but an index is missing or data are not whole: left out
+  };
+  std::uint64_t step = 0;
+  Fate fate = Fate::kKept;
+  std::string why = {};
+};
+
+struct RepairReport {
+  std::vector<RepairedStep> steps = {};     ///< by rising numbers
+  std::vector<Error> damages = {};          ///< that were found in `commits` and in headers
+  std::vector<std::string> rewritten = {};  ///< paths of what was, or would be, written anew
+  std::uint64_t scanned_bytes = 0;
+};
+
+/// Blocks; nobody may be writing the dataset. Nothing is written if nothing is damaged, or with
+/// kLookOnly. kUnsupported for a newer major version, kDamage if nothing says which dataset it is.
+Result<RepairReport> repair(const std::string& folder, RepairMode mode);
+
+}  // namespace forebay::format

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/repair.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "format/block_reader.hpp"
+#include "format/dataset_testing.hpp"
+#include "format/verify.hpp"
+
+namespace forebay::format {
+namespace {
+
+using Fate = RepairedStep::Fate;
+
+class RepairTest : public DatasetTest {
+ protected:
+  void write_steps(std::uint64_t count) {
+    TestWriter writer(path(), test_dataset(), 2);
+    for (std::uint64_t step = 1; step <= count; ++step)
+      writer.write(test_step(step * 10, 5, 2));
+    state_ = writer.state();
+  }
+  std::string content(const std::string& name) const {
+    std::ifstream file(path(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  RepairReport must_repair(RepairMode mode = RepairMode::kWrite) {
+    auto report = repair(path(), mode);
+    EXPECT_TRUE(report) << report.error().message();
+    return report ? std::move(*report) : RepairReport{};
+  }
+  void expect_whole(std::size_t steps) {
+    const auto report = verify(path());
+    ASSERT_TRUE(report) << report.error().message();
+    for (const Finding& finding : report->findings)
+      ADD_FAILURE() << finding.error.message();
+    EXPECT_EQ(report->steps, steps);
+  }
+
+  CommitsState state_;
+};
+
+TEST_F(RepairTest, leaves_a_whole_dataset_alone) {
+  write_steps(3);
+  const std::string before = content("commits");
+  const RepairReport report = must_repair();
+  EXPECT_TRUE(report.rewritten.empty());
+  EXPECT_TRUE(report.damages.empty());
+  EXPECT_EQ(content("commits"), before);
+  ASSERT_EQ(report.steps.size(), 3U);
+  EXPECT_EQ(report.steps[0].fate, Fate::kKept);
+}
+
+TEST_F(RepairTest, makes_commits_anew_when_they_are_gone) {
+  write_steps(5);
+  const std::vector<StepEntry> before = open()->commits().steps;
+  std::filesystem::remove(path("commits"));
+  EXPECT_EQ(must_repair(RepairMode::kLookOnly).rewritten.size(), 1U);
+  EXPECT_FALSE(std::filesystem::exists(path("commits")));
+  const RepairReport report = must_repair();
+  ASSERT_EQ(report.steps.size(), 5U);
+  for (const RepairedStep& step : report.steps)
+    EXPECT_EQ(step.fate, Fate::kRecovered) << step.why;
+  expect_whole(5);
+  const auto catalog = open();
+  EXPECT_EQ(catalog->commits().steps, before);
+  EXPECT_EQ(catalog->dataset(), test_dataset());
+}
+
+TEST_F(RepairTest, writes_a_torn_slot_anew_and_brings_its_step_back) {
+  write_steps(4);
+  flip("commits", state_.generation % 2 * kPageBytes + 300);
+  EXPECT_EQ(open()->steps().size(), 3U);
+  const RepairReport report = must_repair();
+  ASSERT_EQ(report.steps.size(), 4U);
+  EXPECT_EQ(report.steps[2].fate, Fate::kKept);
+  EXPECT_EQ(report.steps[3].fate, Fate::kRecovered);
+  expect_whole(4);
+}
+
+TEST_F(RepairTest, does_not_bring_back_steps_whose_data_are_not_whole) {
+  write_steps(4);
+  const auto step = open()->step(40).value();
+  const std::uint64_t data = step->block(step->find_part("velocity", 3).value()).offset;
+  flip("data-000001.00001", data);
+  std::filesystem::remove(path("data-000000.00000"));
+  std::filesystem::remove(path("commits"));
+  const RepairReport report = must_repair();
+  ASSERT_EQ(report.steps.size(), 4U);
+  EXPECT_EQ(report.steps[0].fate, Fate::kDamaged);
+  EXPECT_NE(report.steps[0].why.find("1 of its 2 files"), std::string::npos);
+  EXPECT_EQ(report.steps[1].fate, Fate::kDamaged);
+  EXPECT_EQ(report.steps[2].fate, Fate::kRecovered);
+  EXPECT_EQ(report.steps[3].fate, Fate::kDamaged);
+  EXPECT_NE(report.steps[3].why.find("field velocity, part 3"), std::string::npos)
+      << report.steps[3].why;
+  expect_whole(1);
+}
+
+TEST_F(RepairTest, keeps_dropped_steps_dropped_while_a_slot_tells_of_it) {
+  TestWriter writer(path(), test_dataset(), 4);
+  for (std::uint64_t step = 1; step <= 4; ++step)
+    writer.write(test_step(step, 3, 1));
+  writer.drop_before(3);
+  flip("commits", (writer.state().generation + 1) % 2 * kPageBytes + 9);
+  const RepairReport report = must_repair();
+  EXPECT_EQ(report.steps.size(), 2U);
+  expect_whole(2);
+}
+
+TEST_F(RepairTest, writes_a_damaged_header_anew_and_nothing_else) {
+  write_steps(2);
+  const std::string before = content("data-000000.00001");
+  flip("data-000000.00001", 33);
+  const RepairReport report = must_repair();
+  ASSERT_EQ(report.rewritten.size(), 1U);
+  EXPECT_EQ(report.damages.size(), 1U);
+  EXPECT_EQ(content("data-000000.00001"), before);
+  expect_whole(2);
+}
+
+TEST_F(RepairTest, never_touches_data_whatever_was_flipped) {
+  const std::uint64_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  write_steps(2);
+  const std::string data = content("data-000000.00000");
+  const std::string commits = content("commits");
+  for (int i = 0; i < 50; ++i) {
+    for (int flips = 0; flips < 6; ++flips)
+      flip_bit("commits", random() % (kSlotsBytes * 8));
+    must_repair();
+    ASSERT_EQ(content("data-000000.00000"), data);
+    expect_whole(2);
+  }
+}
+
+TEST_F(RepairTest, of_a_folder_without_any_index_says_so) {
+  std::filesystem::create_directories(path());
+  const auto report = repair(path(), RepairMode::kWrite);
+  EXPECT_EQ(error_class(report), ErrorClass::kDamage);
+  EXPECT_FALSE(std::filesystem::exists(path("commits")));
+}
+
+}  // namespace
+}  // namespace forebay::format

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Headers of data files, the text of an owner, and pieces through a codec.
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+#include "format/codec.hpp"
+#include "format/data_header.hpp"
+#include "format/owner.hpp"
+#include "storage/testing.hpp"
+
+namespace forebay::format {
+namespace {
+
+TEST(DataHeader, is_read_as_it_was_written) {
+  const DataHeader header = {{std::byte{3}}, {12, 7}};
+  EXPECT_EQ(decode_header(encode_header(header), "d").value(), header);
+}
+
+TEST(DataHeader, tells_every_flipped_bit) {
+  HeaderPage page = encode_header({{std::byte{3}}, {12, 7}});
+  for (std::size_t bit = 0; bit < page.size() * 8; ++bit) {
+    page[bit / 8] ^= std::byte{1} << (bit % 8);
+    const auto header = decode_header(page, "run.fb/data-000012.00007");
+    ASSERT_EQ(error_class(header), ErrorClass::kDamage) << "bit " << bit;
+    EXPECT_EQ(header.error().path(), "run.fb/data-000012.00007");
+    page[bit / 8] ^= std::byte{1} << (bit % 8);
+  }
+  EXPECT_EQ(error_class(decode_header(std::span(page).first(4095), "d")), ErrorClass::kShortFile);
+}
+
+Owner some_owner() {
+  return {.host = "node7",
+          .boot_id = "5d0f",
+          .process_id = 4711,
+          .process_start = 99,
+          .user = "Jürgen \"J\"",
+          .program = "flow\n",
+          .opened_ns = UINT64_MAX,
+          .nonce = 17};
+}
+
+TEST(Owner, is_read_as_it_was_written) {
+  const std::string text = encode_owner(some_owner());
+  EXPECT_EQ(text.find('\n'), text.size() - 1);
+  const auto read = decode_owner(text, "owner");
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(*read, some_owner());
+}
+
+TEST(Owner, that_was_changed_or_cut_is_damage) {
+  std::string text = encode_owner(some_owner());
+  for (std::size_t size = 0; size + 1 < text.size(); ++size)
+    EXPECT_EQ(error_class(decode_owner(text.substr(0, size), "owner")), ErrorClass::kDamage);
+  for (std::size_t bit = 0; bit < (text.size() - 1) * 8; ++bit) {
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << (bit % 8)));
+    const auto read = decode_owner(text, "owner");
+    EXPECT_TRUE(!read || *read == some_owner()) << "bit " << bit;
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << (bit % 8)));
+  }
+}
+
+TEST(Owner, with_texts_of_any_length_and_bytes_fits_its_limit) {
+  Owner owner = some_owner();
+  owner.host = owner.boot_id = owner.user = std::string(5000, '\x01');
+  owner.program = std::string(5000, '\xFF');
+  const std::string text = encode_owner(owner);
+  EXPECT_LE(text.size(), kOwnerBytesMax);
+  EXPECT_TRUE(decode_owner(text, "owner"));
+}
+
+std::vector<std::byte> stored(Codec codec, std::span<const std::byte> raw) {
+  std::vector<std::byte> into(kStoredPieceBytesMax);
+  into.resize(compress_piece(codec, kZstdLevelDefault, raw, into).value());
+  return into;
+}
+
+TEST(Codecs, give_back_what_they_took) {
+  std::mt19937_64 random(1);
+  std::vector<std::byte> noise(kPieceBytes);
+  for (std::byte& byte : noise)
+    byte = static_cast<std::byte>(random());
+  const std::vector<std::byte> zeros(kPieceBytes);
+  for (const Codec codec : {Codec::kNone, Codec::kZstd}) {
+    for (const std::vector<std::byte>& raw :
+         {noise, zeros, std::vector<std::byte>(), std::vector<std::byte>(1)}) {
+      const std::vector<std::byte> bytes = stored(codec, raw);
+      EXPECT_LE(bytes.size(), raw.size());
+      std::vector<std::byte> back(raw.size(), std::byte{1});
+      EXPECT_TRUE(decompress_piece(codec, bytes, back));
+      EXPECT_EQ(back, raw);
+    }
+  }
+  EXPECT_LT(stored(Codec::kZstd, zeros).size(), 1000U);
+  EXPECT_EQ(stored(Codec::kZstd, noise).size(), noise.size());
+}
+
+TEST(Codecs, refuse_what_is_no_whole_piece) {
+  const std::vector<std::byte> raw(5000);
+  std::vector<std::byte> bytes = stored(Codec::kZstd, raw);
+  std::vector<std::byte> back(raw.size());
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(decompress_piece(Codec::kZstd, std::span(bytes).first(size), back)) << size;
+  back.resize(4999);
+  EXPECT_FALSE(decompress_piece(Codec::kZstd, bytes, back));
+  back.resize(5001);
+  EXPECT_FALSE(decompress_piece(Codec::kZstd, bytes, back));
+  EXPECT_FALSE(decompress_piece(Codec::kNone, bytes, back));
+  std::vector<std::byte> into(kPieceBytes);
+  EXPECT_EQ(error_class(compress_piece(Codec::kZstd, 99, raw, into)), ErrorClass::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace forebay::format

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/verify.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <tuple>
+
+#include "format/block_reader.hpp"
+#include "format/data_header.hpp"
+#include "format/file_bytes.hpp"
+
+namespace forebay::format {
+namespace {
+
+/// What several threads found; progress is told by one of them at a time.
+class Ledger {
+ public:
+  Ledger(const VerifyOptions& options, std::uint64_t all_bytes) : options_(options) {
+    progress_.all_bytes = all_bytes;
+  }
+
+  void add(Finding finding) {
+    const std::lock_guard lock(mutex_);
+    findings_.push_back(std::move(finding));
+    ++progress_.findings;
+  }
+  void read(std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    progress_.done_bytes += bytes;
+    if (options_.progress && !options_.progress(progress_)) is_cancelled_ = true;
+  }
+  bool is_cancelled() const { return is_cancelled_; }
+  std::vector<Finding> take() { return std::move(findings_); }
+
+ private:
+  const VerifyOptions& options_;
+  std::mutex mutex_;
+  VerifyProgress progress_;
+  std::vector<Finding> findings_;
+  std::atomic<bool> is_cancelled_ = false;
+};
+
+Finding finding_of(const StepCatalog& step, const BlockPlace& place, Error error) {
+  return {.error = std::move(error),
+          .step = step.entry().step,
+          .field = step.index(place).fields()[place.field].definition.name,
+          .key = step.block(place).key};
+}
+
+/// Blocks of one file of a step, in the order in which they lie.
+std::vector<BlockPlace> blocks_of_file(const StepCatalog& step, std::uint32_t file) {
+  std::vector<BlockPlace> places;
+  const Index& index = *step.files()[file].index;
+  places.reserve(index.blocks());
+  for (std::uint32_t field = 0; field < index.fields().size(); ++field)
+    for (std::uint64_t i = 0; i < index.fields()[field].blocks; ++i)
+      places.push_back({file, field, i});
+  std::ranges::sort(places, {}, [&](const BlockPlace& place) { return step.block(place).offset; });
+  return places;
+}
+
+Error damage_of(const StepCatalog& step, const BlockPlace& place, std::string cause) {
+  return Error({.kind = ErrorClass::kDamage,
+                .operation = "verify " + step.describe(place) + " in",
+                .path = step.files()[place.file].path,
+                .offset_bytes = step.block(place).offset,
+                .cause = std::move(cause)});
+}
+
+/// The pieces of one block, and that their checksums make that of the block.
+class BlockCheck {
+ public:
+  BlockCheck(const StepCatalog& step, Ledger& ledger) : step_(step), ledger_(ledger) {}
+
+  /// The bytes that are whole.
+  std::uint64_t check(const BlockPlace& place) {
+    const Block block = step_.block(place);
+    const BlockSeed seed = step_.index(place).seed(place.field, place.number);
+    const bool is_empty = block.raw_bytes == 0;
+    const bool has_sums = is_empty || !block.piece_checksums.empty();
+    if (has_sums && block_checksum(seed, block.piece_checksums) != block.checksum)
+      ledger_.add(finding_of(step_, place, damage_of(step_, place, "its checksum does not fit")));
+    std::uint64_t whole = 0;
+    for (std::uint64_t piece = 0; piece < block.pieces() && !ledger_.is_cancelled(); ++piece) {
+      const ByteRange raw = block.raw_range(piece);
+      bytes_.resize(raw.size);
+      if (const Status read = reader_.read_piece(step_, place, piece, bytes_); read) {
+        whole += raw.size;
+      } else {
+        Finding finding = finding_of(step_, place, read.error());
+        finding.bytes = raw.size;
+        ledger_.add(std::move(finding));
+      }
+      ledger_.read(raw.size);
+    }
+    return whole;
+  }
+
+ private:
+  const StepCatalog& step_;
+  Ledger& ledger_;
+  BlockReader reader_;
+  std::vector<std::byte> bytes_;
+};
+
+void check_overlaps(const StepCatalog& step, std::span<const BlockPlace> places, Ledger& ledger) {
+  std::uint64_t end = 0;
+  std::optional<BlockPlace> last;
+  for (const BlockPlace& place : places) {
+    const Block block = step.block(place);
+    if (block.stored_bytes == 0) continue;
+    if (last && block.offset < end) {
+      const std::string other = step.describe(*last);
+      ledger.add(finding_of(step, place, damage_of(step, place, "it overlaps " + other)));
+    }
+    if (end < block.offset + block.stored_bytes) {
+      end = block.offset + block.stored_bytes;
+      last = place;
+    }
+  }
+}
+
+void check_header(const StepCatalog& step,
+                  const DatasetId& dataset,
+                  std::uint32_t number,
+                  Ledger& ledger) {
+  const StepFile& file = step.files()[number];
+  const auto note = [&](Error error) {
+    ledger.add({.error = std::move(error), .step = step.entry().step});
+  };
+  const auto page = read_range(*file.file, {0, kPageBytes});
+  if (!page) return note(page.error());
+  const auto header = decode_header(*page, file.path);
+  if (!header) return note(header.error());
+  const DataHeader expected = {dataset, {step.entry().group, file.entry.file}};
+  if (*header == expected) return;
+  note(Error({.kind = ErrorClass::kDamage,
+              .operation = "read header of",
+              .path = file.path,
+              .offset_bytes = 0,
+              .cause = "it is that of " + text_of(header->name) + " of dataset " +
+                       text_of(header->dataset)}));
+}
+
+/// Parts that several files have. Global blocks are compared within a file only, by their place.
+void check_twice(const StepCatalog& step, Ledger& ledger) {
+  if (step.files().size() < 2) return;
+  for (const StepField& field : step.fields()) {
+    std::vector<std::pair<std::uint64_t, BlockPlace>> keys;
+    for (const BlockPlace& place : step.blocks(field.definition.name))
+      keys.emplace_back(step.block(place).key, place);
+    std::ranges::sort(keys, {}, [](const auto& key) {
+      return std::tuple(key.first, key.second.file, key.second.number);
+    });
+    for (std::size_t i = 1; i < keys.size(); ++i)
+      if (keys[i - 1].first == keys[i].first)
+        ledger.add(finding_of(
+            step, keys[i].second,
+            damage_of(step, keys[i].second,
+                      "it is in " + step.files()[keys[i - 1].second.file].path + ", too")));
+  }
+}
+
+/// One step: threads take its files one after another.
+class StepCheck {
+ public:
+  StepCheck(const StepCatalog& step, Ledger& ledger, VerifyReport& report)
+      : step_(step), ledger_(ledger), report_(report) {}
+
+  void run(unsigned threads) {
+    for (const Error& damage : step_.damages())
+      ledger_.add({.error = damage, .step = step_.entry().step});
+    std::vector<std::thread> others;
+    const std::size_t files = step_.files().size();
+    for (unsigned i = 1; i < std::min<std::size_t>(threads, files); ++i)
+      others.emplace_back([this] { take_files(); });
+    take_files();
+    for (std::thread& other : others)
+      other.join();
+    check_twice(step_, ledger_);
+    report_.raw_bytes += raw_bytes_;
+    report_.blocks += blocks_;
+    report_.files += files;
+    ++report_.steps;
+  }
+
+ private:
+  void take_files() {
+    for (std::uint32_t file = next_++; file < step_.files().size(); file = next_++)
+      if (step_.files()[file].index) check_file(file);
+  }
+  void check_file(std::uint32_t file) {
+    const std::vector<BlockPlace> places = blocks_of_file(step_, file);
+    check_header(step_, step_.files()[file].index->head().place.dataset, file, ledger_);
+    check_overlaps(step_, places, ledger_);
+    BlockCheck check(step_, ledger_);
+    for (const BlockPlace& place : places)
+      raw_bytes_ += check.check(place);
+    blocks_ += places.size();
+  }
+
+  const StepCatalog& step_;
+  Ledger& ledger_;
+  VerifyReport& report_;
+  std::atomic<std::uint32_t> next_ = 0;
+  std::atomic<std::uint64_t> raw_bytes_ = 0;
+  std::atomic<std::uint64_t> blocks_ = 0;
+};
+
+/// Threads find in any order; people read by place.
+void sort_findings(std::vector<Finding>& findings) {
+  std::ranges::sort(findings, {}, [](const Finding& finding) {
+    return std::tuple(finding.step.value_or(0), finding.error.path(),
+                      finding.error.offset_bytes().value_or(0), finding.error.cause());
+  });
+}
+
+/// A header that several steps share is told once.
+void drop_repeats(std::vector<Finding>& findings) {
+  std::set<std::string> headers;
+  std::erase_if(findings, [&](const Finding& finding) {
+    return finding.error.operation().starts_with("read header") &&
+           !headers.insert(finding.error.message()).second;
+  });
+}
+
+}  // namespace
+
+std::vector<Finding> verify_step(const StepCatalog& step, VerifyReport& report) {
+  const VerifyOptions options;
+  Ledger ledger(options, step.entry().raw_bytes);
+  StepCheck(step, ledger, report).run(1);
+  std::vector<Finding> findings = ledger.take();
+  sort_findings(findings);
+  return findings;
+}
+
+Result<VerifyReport> verify(const std::string& folder, const VerifyOptions& options) {
+  const auto catalog = Catalog::open(folder);
+  if (!catalog) return tl::unexpected(catalog.error());
+  std::vector<std::uint64_t> wanted;
+  std::uint64_t bytes = 0;
+  for (const StepEntry& step : (*catalog)->steps()) {
+    if (options.step && *options.step != step.step) continue;
+    wanted.push_back(step.step);
+    bytes += step.raw_bytes;
+  }
+  // Says which steps there are.
+  if (options.step && wanted.empty())
+    return tl::unexpected((*catalog)->step(*options.step).error());
+  VerifyReport report;
+  Ledger ledger(options, bytes);
+  for (const std::uint64_t number : wanted) {
+    const auto step = (*catalog)->step(number);
+    if (!step) return tl::unexpected(step.error());
+    StepCheck(**step, ledger, report).run(options.threads);
+    if (ledger.is_cancelled())
+      return failure({.kind = ErrorClass::kCancelled, .operation = "verify", .path = folder});
+  }
+  for (const Error& damage : (*catalog)->commits().damages)
+    report.findings.push_back({.error = damage});
+  std::vector<Finding> found = ledger.take();
+  sort_findings(found);
+  drop_repeats(found);
+  std::ranges::move(found, std::back_inserter(report.findings));
+  return report;
+}
+
+}  // namespace forebay::format
