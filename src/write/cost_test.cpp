@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The formulas of a step held against the storage that is played event by event, and what follows
+// from them on the machines that are shipped.
+#include "write/cost.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "write/played_step.hpp"
+
+namespace forebay::write {
+namespace {
+
+constexpr std::array<const char*, 3> kMachines{"lustre-small", "gpfs-small", "pvfs-small"};
+
+model::Machine machine_named(const std::string& name) {
+  const std::array<std::filesystem::path, 1> folders{FOREBAY_SOURCE_DIR "/machines"};
+  auto machine = model::load_machine(name, folders);
+  EXPECT_TRUE(machine) << machine.error().message();
+  return *machine;
+}
+
+/// `ranks` of them on four nodes, or on fewer if they are fewer.
+WriteFacts facts_on(const model::Machine& machine, std::uint32_t ranks, std::uint64_t each) {
+  WriteFacts facts{.step_bytes = {each}, .machine = &machine};
+  for (Rank rank = 0; rank < ranks; ++rank)
+    facts.crew.node_of_computing.push_back(rank * std::min(4U, ranks) / ranks);
+  return facts;
+}
+
+double played_us(const WriteFacts& facts, const WritePlan& plan) {
+  return std::chrono::duration<double, std::micro>(played_step_time(facts, plan)).count();
+}
+
+TEST(StepCost, is_what_is_played_by_one_writer) {
+  for (const char* name : kMachines) {
+    const model::Machine machine = machine_named(name);
+    const WriteFacts facts = facts_on(machine, 1, 64_MiB);
+    const auto plan = plan_write(facts);
+    ASSERT_TRUE(plan);
+    EXPECT_NEAR(step_cost(facts, *plan).storage_us / played_us(facts, *plan), 1, 0.1) << name;
+  }
+}
+
+/// Sizes of 1 … 3 times `each`, many small and few large.
+std::vector<std::uint64_t> exponential(std::uint32_t ranks, std::uint64_t each) {
+  std::vector<std::uint64_t> sizes;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const double quantile = (((rank * 7) % ranks) + 0.5) / ranks;
+    sizes.push_back(static_cast<std::uint64_t>(-std::log(quantile) * static_cast<double>(each)));
+  }
+  return sizes;
+}
+
+/// The whole plans for so many writers and files.
+void add_cells(const WriteFacts& facts, const WritePlan& shape, std::vector<WritePlan>& cells) {
+  for (const Strategy strategy : {Strategy::kReducedBlocking, Strategy::kBaton}) {
+    WritePlan wanted = shape;
+    wanted.strategy = strategy;
+    const auto plan = plan_write(facts, wanted);
+    ASSERT_TRUE(plan) << plan.error().message();
+    cells.push_back(*plan);
+  }
+}
+
+std::vector<WritePlan> cells_of(const WriteFacts& facts) {
+  std::vector<WritePlan> cells;
+  for (std::uint32_t writers = 1; writers <= facts.crew.computing(); writers *= 2) {
+    for (std::uint32_t files = 1; files <= writers; files *= 2)
+      add_cells(facts, {.writers = writers, .files = files}, cells);
+  }
+  return cells;
+}
+
+std::string text_of(const WritePlan& plan) {
+  return std::string(name_of(plan.strategy)) + ", " + std::to_string(plan.writers) + " writers, " +
+         std::to_string(plan.files) + " files";
+}
+
+class OnMachine : public ::testing::TestWithParam<std::tuple<const char*, std::uint64_t>> {
+ protected:
+  const model::Machine machine_ = machine_named(std::get<0>(GetParam()));
+  const std::uint64_t each_ = std::get<1>(GetParam());
+};
+
+TEST_P(OnMachine, is_near_what_is_played) {
+  std::vector<double> errors;
+  for (const bool even : {true, false}) {
+    WriteFacts facts = facts_on(machine_, 16, each_);
+    if (!even) facts.step_bytes = exponential(16, each_);
+    for (const WritePlan& plan : cells_of(facts)) {
+      const double ratio = step_cost(facts, plan).storage_us / played_us(facts, plan);
+      errors.push_back(std::abs(std::log(ratio)));
+      EXPECT_GT(ratio, 0.5) << text_of(plan);
+      EXPECT_LT(ratio, 2) << text_of(plan);
+    }
+  }
+  std::ranges::sort(errors);
+  EXPECT_LT(std::exp(errors[errors.size() / 2]), 1.15) << "the median";
+}
+
+void expect_choice_near_best(const WriteFacts& facts) {
+  double best_us = INFINITY;
+  std::string best;
+  for (const WritePlan& plan : cells_of(facts)) {
+    const double us = played_us(facts, plan);
+    if (us < best_us) best = text_of(plan);
+    best_us = std::min(best_us, us);
+  }
+  const auto chosen = plan_write(facts);
+  ASSERT_TRUE(chosen) << chosen.error().message();
+  EXPECT_LT(played_us(facts, *chosen), 1.25 * best_us) << chosen->reason << "; best: " << best;
+}
+
+TEST_P(OnMachine, chooses_a_plan_near_the_best) {
+  for (const std::uint32_t ranks : {1U, 2U, 4U, 8U, 16U, 32U}) {
+    WriteFacts facts = facts_on(machine_, ranks, each_);
+    expect_choice_near_best(facts);
+    facts.step_bytes = exponential(ranks, each_);
+    expect_choice_near_best(facts);
+  }
+}
+
+TEST(StepCost, of_few_ranks_asks_for_a_writer_for_each_server) {
+  const model::Machine machine = machine_named("lustre-small");
+  for (const std::uint32_t ranks : {2U, 4U, 8U}) {
+    const WriteFacts facts = facts_on(machine, ranks, 64_MiB);
+    const auto plan = plan_write(facts, plan_of(Strategy::kReducedBlocking));
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->writers, std::min(ranks, 4U)) << plan->reason;
+    EXPECT_EQ(plan->files, plan->writers) << plan->reason;
+  }
+}
+
+TEST(StepCost, of_many_files_is_what_one_metadata_server_needs_for_them) {
+  model::Machine machine = machine_named("lustre-small");
+  machine.metadata.create_us = 5000;
+  const WriteFacts facts = facts_on(machine, 64, 1_MiB);
+  const auto each = plan_write(facts, plan_of(Strategy::kFilePerProcess));
+  EXPECT_NEAR(step_cost(facts, *each).names_us, 64 * 5000, 1);
+  const auto chosen = plan_write(facts);
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->strategy, Strategy::kReducedBlocking) << chosen->reason;
+  EXPECT_LT(1.3 * played_us(facts, *chosen), played_us(facts, *each));
+  WritePlan grouped = *each;
+  grouped.steps_per_group = 8;
+  EXPECT_NEAR(step_cost(facts, grouped).names_us, 8 * 5000, 1);
+}
+
+TEST(StepCost, of_handing_over_counts_links_and_what_passes_through) {
+  model::Machine machine = machine_named("pvfs-small");
+  machine.client.link_bandwidth_mb_per_s = 100;
+  WriteFacts facts{.step_bytes = {10'000'000}, .machine = &machine};
+  facts.crew.node_of_computing = {0, 1, 2, 3};
+  const auto cost_of = [&](Strategy strategy) {
+    return step_cost(facts, *plan_write(facts, {.strategy = strategy, .writers = 1}));
+  };
+  EXPECT_NEAR(cost_of(Strategy::kReducedBlocking).hand_over_us, 300'000, 1)
+      << "three ranks through the link of the writer";
+  EXPECT_NEAR(cost_of(Strategy::kBrigade).hand_over_us, 300'000, 1)
+      << "the last link of the chain has as much to carry";
+  EXPECT_GT(cost_of(Strategy::kGather).durable_us(), cost_of(Strategy::kBrigade).durable_us() * 1.3)
+      << "nothing is written before all is there";
+  facts.crew.node_of_computing = {0, 0, 0, 0};
+  EXPECT_EQ(cost_of(Strategy::kReducedBlocking).hand_over_us, 0) << "memory is shared";
+}
+
+TEST(StepCost, of_one_lock_for_a_file_is_one_writer_at_a_time) {
+  model::Machine machine = machine_named("pvfs-small");
+  machine.locks = {.unit = model::LockUnit::kFile, .change_us = 2000};
+  const WriteFacts facts = facts_on(machine, 4, 16_MiB);
+  WritePlan wanted{.unit_bytes = 256_KiB};
+  const auto chosen = plan_write(facts, wanted);
+  wanted.writers = 4;
+  wanted.files = 1;
+  const auto one = plan_write(facts, wanted);
+  EXPECT_GT(step_cost(facts, *one).storage_us, 1.5 * step_cost(facts, *chosen).storage_us);
+  EXPECT_GT(played_us(facts, *one), 1.5 * played_us(facts, *chosen));
+  EXPECT_EQ(chosen->files, chosen->writers) << chosen->reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(StepCost,
+                         OnMachine,
+                         ::testing::Combine(::testing::ValuesIn(kMachines),
+                                            ::testing::Values(256_KiB, 4_MiB, 64_MiB)));
+
+}  // namespace
+}  // namespace forebay::write

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what is known of job and storage to a whole plan. Pure: no file, no clock, no message, so
+// that every rank comes to the same plan and tests try thousands.
+#pragma once
+
+#include <forebay/write_plan.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/machine.hpp"
+#include "write/routes.hpp"
+
+namespace forebay::write {
+
+/// What kind of place a dataset lies in.
+enum class StorageKind : std::uint8_t {
+  kUnknown,
+  kMemory,    ///< tmpfs and its like
+  kLocal,     ///< a disk of the node
+  kNetwork,   ///< one server for all (NFS)
+  kParallel,  ///< many servers (Lustre, GPFS, PVFS)
+};
+
+/// What plan_write() needs to know.
+struct WriteFacts {
+  Crew crew;
+  /// What each rank that computes puts in one step; empty: not known; one number: all alike.
+  std::vector<std::uint64_t> step_bytes = {};
+  StorageKind storage = StorageKind::kUnknown;
+  /// Servers of the storage; 0: not known, or as the machine has it.
+  std::uint32_t servers = 0;
+  /// The storage's machine file, which outlives the call; null: not known.
+  const model::Machine* machine = nullptr;
+  /// Whose word kind and machine are, for people. May be empty.
+  std::string storage_reason = {};
+  /// What each rank can give to staging; 0: not known.
+  std::uint64_t available_bytes = 0;
+  /// Requests that a writer has under way.
+  std::uint32_t requests_of_writer = 4;
+
+  std::uint64_t bytes_of(Rank rank) const;
+  /// Of the rank with the most; 0: not known.
+  std::uint64_t bytes_most() const;
+  std::uint32_t server_count() const;
+};
+
+/// Completes `wanted`: checks what it gives, which is never changed (but `hand_off`, which is kNone
+/// where each rank writes its own), and chooses what it leaves open. A plan that came from here
+/// comes back as it is, but for its reason.
+/// Fails with kInvalidArgument, naming field, value and what to write instead, and with kLimit if
+/// there is less memory than two units.
+Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& wanted = {});
+
+}  // namespace forebay::write

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What numbers of a plan may be, for who checks plans and for who reads them from files.
+#pragma once
+
+#include <forebay/range.hpp>
+
+#include <chrono>
+#include <cstdint>
+
+namespace forebay::write {
+
+/// Bounds of a number, both allowed.
+struct Limits {
+  std::uint64_t min;
+  std::uint64_t max;
+};
+
+inline constexpr Limits kWritersLimits{0, UINT32_MAX};
+inline constexpr Limits kTargetsLimits{0, 65'536};
+inline constexpr Limits kStripeBytesLimits{4_KiB, 1_GiB};
+inline constexpr Limits kUnitBytesLimits{4_KiB, 1_GiB};
+inline constexpr Limits kAlignmentBytesLimits{4_KiB, 1_GiB};
+inline constexpr Limits kMemoryBytesLimits{8_KiB, 1024_GiB};
+inline constexpr Limits kStepsInFlightLimits{1, 64};
+inline constexpr Limits kStepsPerGroupLimits{1, 1'000'000};
+inline constexpr Limits kKeepLimits{0, 1'000'000};
+inline constexpr Limits kCodecLevelLimits{1, 19};
+inline constexpr Limits kDeadlineMsLimits{1, 86'400'000};
+
+inline constexpr std::uint64_t kUnitBytesDefault = 4_MiB;
+/// No unit is chosen below this: requests would cost more than bytes.
+inline constexpr std::uint64_t kUnitBytesSmall = 64_KiB;
+inline constexpr std::uint64_t kMemoryBytesDefault = 64_MiB;
+/// One is filled while another is written.
+inline constexpr std::uint64_t kUnitsMin = 2;
+inline constexpr std::uint32_t kStepsInFlightDefault = 2;
+inline constexpr std::uint32_t kCodecLevelDefault = 3;
+inline constexpr std::chrono::milliseconds kDeadlineDefault = std::chrono::seconds(60);
+/// Ranks, of a node on local disks, in all elsewhere, up to which each writes a file.
+inline constexpr std::uint32_t kRanksWithFilesMax = 8;
+
+}  // namespace forebay::write

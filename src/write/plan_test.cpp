@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans: what is chosen, what is refused and how that is said, and that all of it holds together
+// for thousands of random jobs.
+#include "write/plan.hpp"
+
+#include <array>
+#include <bit>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+#include "model/machine.hpp"
+
+namespace forebay::write {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t kSeed = 611'020;
+
+WriteFacts facts_of(std::uint32_t nodes,
+                    std::uint32_t ranks_on_each,
+                    StorageKind storage = StorageKind::kUnknown) {
+  WriteFacts facts{.storage = storage};
+  for (std::uint32_t i = 0; i < nodes * ranks_on_each; ++i)
+    facts.crew.node_of_computing.push_back(i / ranks_on_each);
+  return facts;
+}
+
+WriteFacts with_dedicated(WriteFacts facts, std::uint32_t nodes) {
+  for (std::uint32_t node = 0; node < nodes; ++node)
+    facts.crew.node_of_dedicated.push_back(node);
+  return facts;
+}
+
+void expect_shape(const Result<WritePlan>& plan,
+                  Strategy strategy,
+                  std::uint32_t writers,
+                  std::uint32_t files) {
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_EQ(name_of(plan->strategy), name_of(strategy)) << plan->reason;
+  EXPECT_EQ(plan->writers, writers) << plan->reason;
+  EXPECT_EQ(plan->files, files) << plan->reason;
+}
+
+TEST(WritePlan, of_a_local_disk_is_a_file_for_each_of_a_few_ranks) {
+  expect_shape(plan_write(facts_of(1, 8, StorageKind::kLocal)), Strategy::kFilePerProcess, 8, 8);
+  expect_shape(plan_write(facts_of(2, 8, StorageKind::kLocal)), Strategy::kFilePerProcess, 16, 16);
+  expect_shape(plan_write(facts_of(2, 9, StorageKind::kLocal)), Strategy::kReducedBlocking, 2, 2);
+}
+
+TEST(WritePlan, of_a_network_file_system_is_a_writer_on_each_node) {
+  expect_shape(plan_write(facts_of(1, 1, StorageKind::kNetwork)), Strategy::kFilePerProcess, 1, 1);
+  expect_shape(plan_write(facts_of(3, 4, StorageKind::kNetwork)), Strategy::kReducedBlocking, 3, 3);
+}
+
+TEST(WritePlan, of_a_parallel_file_system_keeps_its_servers_busy) {
+  WriteFacts facts = facts_of(2, 16, StorageKind::kParallel);
+  expect_shape(plan_write(facts), Strategy::kReducedBlocking, 2, 2);
+  facts.servers = 12;
+  expect_shape(plan_write(facts), Strategy::kReducedBlocking, 12, 12);
+  facts.servers = 100;
+  expect_shape(plan_write(facts, {.strategy = Strategy::kBrigade}), Strategy::kBrigade, 32, 32);
+  expect_shape(plan_write(facts_of(2, 4)), Strategy::kFilePerProcess, 8, 8);
+}
+
+TEST(WritePlan, of_a_strategy_has_its_shape) {
+  const WriteFacts facts = facts_of(2, 4, StorageKind::kLocal);
+  expect_shape(plan_write(facts, plan_of(Strategy::kSerial)), Strategy::kSerial, 1, 1);
+  expect_shape(plan_write(facts, plan_of(Strategy::kFilePerProcess)), Strategy::kFilePerProcess, 8,
+               8);
+  expect_shape(plan_write(facts, plan_of(Strategy::kBaton)), Strategy::kBaton, 8, 2);
+  expect_shape(plan_write(facts, plan_of(Strategy::kCollective)), Strategy::kCollective, 8, 2);
+  expect_shape(plan_write(facts, plan_of(Strategy::kReducedBlocking)), Strategy::kReducedBlocking,
+               2, 2);
+  expect_shape(plan_write(facts, plan_of(Strategy::kBrigade)), Strategy::kBrigade, 2, 2);
+  expect_shape(plan_write(facts, plan_of(Strategy::kGather)), Strategy::kGather, 2, 2);
+}
+
+TEST(WritePlan, follows_from_words_that_name_a_strategy) {
+  const WriteFacts facts = facts_of(1, 4, StorageKind::kLocal);
+  expect_shape(plan_write(facts, {.schedule = Schedule::kBaton}), Strategy::kBaton, 4, 1);
+  expect_shape(plan_write(facts, {.hand_off = HandOff::kGather}), Strategy::kGather, 1, 1);
+  expect_shape(plan_write(facts, {.writers = 2}), Strategy::kReducedBlocking, 2, 2);
+  expect_shape(plan_write(facts, {.writers = 4}), Strategy::kFilePerProcess, 4, 4);
+  expect_shape(plan_write(facts, {.writers = 4, .files = 2}), Strategy::kReducedBlocking, 4, 2);
+  expect_shape(plan_write(facts, {.files = 3}), Strategy::kReducedBlocking, 3, 3);
+}
+
+TEST(WritePlan, hands_over_in_memory_where_writers_are_near) {
+  const WritePlan two{.strategy = Strategy::kReducedBlocking, .writers = 2};
+  EXPECT_EQ(plan_write(facts_of(2, 2), two)->hand_off, HandOff::kSharedMemory);
+  EXPECT_EQ(plan_write(facts_of(4, 1), two)->hand_off, HandOff::kMessage);
+  EXPECT_EQ(plan_write(facts_of(2, 1), two)->hand_off, HandOff::kNone);
+}
+
+TEST(WritePlan, uses_the_ranks_that_are_given_to_io) {
+  const WriteFacts facts = with_dedicated(facts_of(2, 3), 2);
+  expect_shape(plan_write(facts), Strategy::kReducedBlocking, 2, 2);
+  EXPECT_EQ(plan_write(facts)->placement, Placement::kDedicated);
+  EXPECT_THAT(plan_write(facts)->reason, HasSubstr("given to I/O"));
+  const auto baton = plan_write(facts, plan_of(Strategy::kBaton));
+  EXPECT_EQ(baton->placement, Placement::kInRank);
+  EXPECT_EQ(plan_write(facts, {.writers = 3})->placement, Placement::kInRank);
+}
+
+TEST(WritePlan, has_units_and_memory_that_suit_the_step) {
+  WriteFacts facts = facts_of(1, 2, StorageKind::kLocal);
+  EXPECT_EQ(plan_write(facts)->unit_bytes, 4_MiB);
+  EXPECT_EQ(plan_write(facts)->memory_bytes, 64_MiB);
+  facts.step_bytes = {100_MiB + 5, 30_MiB};
+  EXPECT_EQ(plan_write(facts)->memory_bytes, 100_MiB);
+  facts.step_bytes = {1_MiB};
+  EXPECT_EQ(plan_write(facts)->unit_bytes, 512_KiB);
+  EXPECT_EQ(plan_write(facts)->memory_bytes, 1_MiB);
+  facts.available_bytes = 300_KiB;
+  EXPECT_EQ(plan_write(facts)->unit_bytes, 128_KiB);
+  EXPECT_EQ(plan_write(facts)->memory_bytes, 256_KiB);
+}
+
+TEST(WritePlan, aligns_shared_files_to_locks) {
+  model::Machine machine;
+  machine.name = "locks";
+  machine.servers = {{.count = 2, .latency_us = 100, .bandwidth_mb_per_s = 100}};
+  machine.locks = {.unit = model::LockUnit::kBytes, .unit_bytes = 2_MiB, .change_us = 100};
+  WriteFacts facts = facts_of(2, 2);
+  facts.machine = &machine;
+  const WritePlan shared{.strategy = Strategy::kReducedBlocking, .writers = 4, .files = 1};
+  EXPECT_EQ(plan_write(facts, shared)->alignment_bytes, 2_MiB);
+  WritePlan own = shared;
+  own.files = 4;
+  EXPECT_EQ(plan_write(facts, own)->alignment_bytes, 4_KiB);
+}
+
+struct Refusal {
+  WritePlan wanted;
+  std::string_view text;
+};
+
+TEST(WritePlan, says_what_is_wrong_and_what_to_write) {
+  const WriteFacts facts = facts_of(2, 2);
+  const std::array<Refusal, 20> refusals{{
+      {{.writers = 5}, "writers is 5, and there are 4 ranks that compute"},
+      {{.writers = 2, .files = 3}, "files is 3, and there are at most 2 writers"},
+      {{.strategy = Strategy::kSerial, .writers = 2}, "the strategy has exactly 1"},
+      {{.strategy = Strategy::kFilePerProcess, .files = 2}, "the strategy has exactly 4"},
+      {{.strategy = Strategy::kFilePerProcess, .hand_off = HandOff::kMessage},
+       "hand_off is message, which is not the strategy file-per-process"},
+      {{.strategy = Strategy::kBrigade, .hand_off = HandOff::kGather}, "leave one of them open"},
+      {{.strategy = Strategy::kBrigade, .schedule = Schedule::kBaton}, "schedule is baton"},
+      {{.writers = 2, .hand_off = HandOff::kNone}, "2 of 4 ranks write"},
+      {{.placement = Placement::kDedicated}, "FOREBAY_PLACEMENT=dedicated"},
+      {{.stripe_bytes = 100}, "stripe_bytes is 100: write a number from 4096"},
+      {{.stripe_bytes = 12'288}, "no power of two: write 8192"},
+      {{.unit_bytes = 1}, "unit_bytes is 1: write a number from 4096"},
+      {{.unit_bytes = 4097}, "write a multiple of alignment_bytes, 4096"},
+      {{.unit_bytes = 64_KiB, .alignment_bytes = 1_MiB}, "alignment_bytes, 1048576"},
+      {{.unit_bytes = 1_MiB, .memory_bytes = 1_MiB}, "at least two units, 2097152"},
+      {{.steps_in_flight = 65}, "steps_in_flight is 65: write a number from 1 to 64"},
+      {{.codec_level = 5}, "make codec zstd"},
+      {{.codec = Codec::kZstd, .codec_level = 20}, "codec_level is 20"},
+      {{.deadline = std::chrono::milliseconds(-1)}, "deadline is negative"},
+      {{.deadline = std::chrono::hours(25)}, "deadline is 90000000"},
+  }};
+  for (const Refusal& refusal : refusals) {
+    const auto plan = plan_write(facts, refusal.wanted);
+    ASSERT_FALSE(plan) << refusal.text;
+    EXPECT_EQ(plan.error().kind(), ErrorClass::kInvalidArgument);
+    EXPECT_THAT(plan.error().message(), HasSubstr(refusal.text));
+  }
+}
+
+TEST(WritePlan, refuses_memory_that_is_not_there) {
+  WriteFacts facts = facts_of(1, 2);
+  facts.available_bytes = 1_MiB;
+  EXPECT_EQ(error_class(plan_write(facts, {.memory_bytes = 2_MiB})), ErrorClass::kLimit);
+  facts.available_bytes = 4_KiB;
+  EXPECT_EQ(error_class(plan_write(facts)), ErrorClass::kLimit);
+}
+
+class RandomPlan {
+ public:
+  explicit RandomPlan(std::uint64_t seed) : random_(seed) {}
+
+  WriteFacts facts(const model::Machine& machine) {
+    WriteFacts facts{.storage = static_cast<StorageKind>(below(5))};
+    const std::uint32_t ranks = 1 + below(12);
+    for (Rank rank = 0; rank < ranks; ++rank)
+      facts.crew.node_of_computing.push_back(below(4));
+    for (std::uint32_t i = below(3); i > 0; --i)
+      facts.crew.node_of_dedicated.push_back(below(4));
+    if (below(2) == 0) facts.step_bytes = {1ULL << below(24)};
+    if (below(16) == 0) facts.machine = &machine;
+    facts.available_bytes = pick({0, 0, 100'000, 64_MiB, 4_GiB});
+    return facts;
+  }
+  WritePlan wanted() {
+    WritePlan plan{.strategy = static_cast<Strategy>(below(8))};
+    if (below(2) == 0) plan.writers = below(10);
+    if (below(2) == 0) plan.files = below(10);
+    if (below(4) == 0) plan.hand_off = static_cast<HandOff>(below(5));
+    if (below(4) == 0) plan.schedule = static_cast<Schedule>(below(3));
+    if (below(4) == 0) plan.placement = static_cast<Placement>(below(2));
+    plan.unit_bytes = pick({0, 0, 4_KiB, 1_MiB, 12_MiB});
+    plan.alignment_bytes = pick({0, 0, 4_KiB, 1_MiB});
+    plan.memory_bytes = pick({0, 0, 8_KiB, 64_MiB});
+    plan.stripe_bytes = pick({0, 0, 1_MiB});
+    plan.codec = static_cast<Codec>(below(2));
+    return plan;
+  }
+
+ private:
+  std::uint32_t below(std::uint64_t end) { return static_cast<std::uint32_t>(random_() % end); }
+  std::uint64_t pick(std::initializer_list<std::uint64_t> values) {
+    return values.begin()[below(values.size())];
+  }
+  std::mt19937_64 random_;
+};
+
+void check_whole(const WriteFacts& facts, const WritePlan& plan) {
+  const bool dedicated = plan.placement == Placement::kDedicated;
+  EXPECT_NE(plan.strategy, Strategy::kAuto);
+  EXPECT_GE(plan.writers, 1U);
+  EXPECT_LE(plan.writers, dedicated ? facts.crew.dedicated() : facts.crew.computing());
+  EXPECT_GE(plan.files, 1U);
+  EXPECT_LE(plan.files, plan.writers);
+  EXPECT_EQ(plan.hand_off == HandOff::kNone, !dedicated && plan.writers == facts.crew.computing());
+  EXPECT_TRUE(plan.schedule.has_value());
+  EXPECT_TRUE(std::has_single_bit(plan.alignment_bytes));
+  EXPECT_EQ(plan.unit_bytes % plan.alignment_bytes, 0U);
+  EXPECT_GE(plan.memory_bytes, 2 * plan.unit_bytes);
+  EXPECT_TRUE(facts.available_bytes == 0 || plan.memory_bytes <= facts.available_bytes);
+  EXPECT_GE(plan.steps_in_flight, 1U);
+  EXPECT_GT(plan.deadline.count(), 0);
+  EXPECT_FALSE(plan.reason.empty());
+}
+
+void check_kept(const WritePlan& wanted, const WritePlan& plan) {
+  EXPECT_TRUE(wanted.strategy == Strategy::kAuto || wanted.strategy == plan.strategy);
+  EXPECT_TRUE(wanted.writers == 0 || wanted.writers == plan.writers);
+  EXPECT_TRUE(wanted.files == 0 || wanted.files == plan.files);
+  EXPECT_TRUE(!wanted.hand_off || plan.hand_off == HandOff::kNone ||
+              wanted.hand_off == plan.hand_off);
+  EXPECT_TRUE(!wanted.schedule || wanted.schedule == plan.schedule);
+  EXPECT_TRUE(!wanted.placement || wanted.placement == plan.placement);
+  EXPECT_TRUE(wanted.unit_bytes == 0 || wanted.unit_bytes == plan.unit_bytes);
+  EXPECT_TRUE(wanted.alignment_bytes == 0 || wanted.alignment_bytes == plan.alignment_bytes);
+  EXPECT_TRUE(wanted.memory_bytes == 0 || wanted.memory_bytes == plan.memory_bytes);
+}
+
+TEST(WritePlan, holds_together_whatever_is_wanted) {
+  model::Machine machine;
+  machine.name = "small";
+  machine.client.count = 4;
+  machine.servers = {{.count = 3,
+                      .latency_us = 300,
+                      .bandwidth_mb_per_s = 100,
+                      .write_latency_us = 300,
+                      .write_bandwidth_mb_per_s = 80}};
+  machine.metadata.create_us = 700;
+  machine.locks = {.unit = model::LockUnit::kStripe, .change_us = 100};
+  int whole = 0;
+  for (std::uint64_t round = 0; round < 4'000 && !HasFailure(); ++round) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed + round));
+    RandomPlan random(kSeed + round);
+    const WriteFacts facts = random.facts(machine);
+    const WritePlan wanted = random.wanted();
+    auto plan = plan_write(facts, wanted);
+    if (!plan) continue;
+    ++whole;
+    check_whole(facts, *plan);
+    check_kept(wanted, *plan);
+    auto again = plan_write(facts, *plan);
+    ASSERT_TRUE(again) << again.error().message();
+    again->reason = plan->reason;
+    EXPECT_EQ(*again, *plan) << "a whole plan is left as it is";
+  }
+  EXPECT_GT(whole, 500);
+}
+
+}  // namespace
+}  // namespace forebay::write

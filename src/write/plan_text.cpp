@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans as TOML. Every complaint names the line and says what to write instead, as those about
+// machine files do.
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <toml++/toml.h>
+
+#include "base/text_file.hpp"
+#include "model/machine_reader.hpp"
+#include "model/machine_text.hpp"
+#include "write/plan_checks.hpp"
+#include "write/plan_fields.hpp"
+
+namespace forebay {
+
+namespace {
+
+using write::Limits;
+using write::Word;
+
+constexpr std::string_view kVariable = "FOREBAY_PLAN";
+constexpr std::string_view kOperation = "read plan";
+
+std::string whole_number(const Limits& limits) {
+  return ": write a whole number from " + std::to_string(limits.min) + " to " +
+         std::to_string(limits.max);
+}
+
+/// A visitor of plan_fields.hpp that fills in what a table holds.
+class Reader {
+ public:
+  Reader(const toml::table& table, model::Complaints& complaints)
+      : table_(table), complaints_(complaints) {}
+
+  template <class Enum>
+  void word(Word key, Enum& value, std::span<const Word> names) {
+    if (const auto one = word_of<Enum>(key, names)) value = *one;
+  }
+  template <class Enum>
+  void word(Word key, std::optional<Enum>& value, std::span<const Word> names) {
+    if (const auto one = word_of<Enum>(key, names)) value = *one;
+  }
+  void count(Word key, std::uint32_t& value, const Limits& limits) {
+    if (const auto one = number_of(key, limits)) value = static_cast<std::uint32_t>(*one);
+  }
+  void time(Word key, std::chrono::milliseconds& value, const Limits& limits) {
+    if (const auto one = number_of(key, limits)) {
+      value = std::chrono::milliseconds(static_cast<std::int64_t>(*one));
+    }
+  }
+  void size(Word key, std::uint64_t& value, const Limits& limits) {
+    const toml::node* const node = find(key);
+    if (node == nullptr) return;
+    const std::string allowed = ": write bytes, or text like \"4 MiB\", from " +
+                                model::size_text(limits.min) + " to " +
+                                model::size_text(limits.max);
+    const std::optional<std::uint64_t> bytes = bytes_of(*node);
+    if (!bytes) return complain(*node, key, "is no size" + allowed);
+    if (*bytes < limits.min || *bytes > limits.max) {
+      return complain(*node, key, "is " + model::size_text(*bytes) + allowed);
+    }
+    value = *bytes;
+  }
+
+  void finish() const { model::reject_unknown_keys(table_, "", known_, complaints_); }
+
+ private:
+  const toml::node* find(Word key) {
+    known_.emplace_back(key);
+    return table_.get(key);
+  }
+  void complain(const toml::node& node, Word key, const std::string& what) {
+    complaints_.add(node.source(), std::string(key) + " " + what);
+  }
+  static std::optional<std::uint64_t> bytes_of(const toml::node& node) {
+    if (const auto* number = node.as_integer()) {
+      if (number->get() < 0) return std::nullopt;
+      return static_cast<std::uint64_t>(number->get());
+    }
+    const auto* const text = node.as_string();
+    if (text == nullptr) return std::nullopt;
+    const Result<std::uint64_t> bytes = parse_size(text->get());
+    return bytes ? std::optional(*bytes) : std::nullopt;
+  }
+  template <class Enum>
+  std::optional<Enum> word_of(Word key, std::span<const Word> names) {
+    const toml::node* const node = find(key);
+    if (node == nullptr) return std::nullopt;
+    const auto* const text = node->as_string();
+    const auto value = text == nullptr ? std::nullopt : write::named<Enum>(text->get(), names);
+    if (value) return value;
+    const std::string given = text == nullptr ? "no text" : model::toml_string(text->get());
+    complain(*node, key, "is " + given + ": write one of " + write::list_of(names));
+    return std::nullopt;
+  }
+  std::optional<std::uint64_t> number_of(Word key, const Limits& limits) {
+    const toml::node* const node = find(key);
+    if (node == nullptr) return std::nullopt;
+    const auto* const number = node->as_integer();
+    if (number == nullptr) {
+      complain(*node, key, "is no whole number" + whole_number(limits));
+      return std::nullopt;
+    }
+    const std::int64_t given = number->get();
+    if (std::cmp_less(given, limits.min) || std::cmp_greater(given, limits.max)) {
+      complain(*node, key, "is " + std::to_string(given) + whole_number(limits));
+      return std::nullopt;
+    }
+    return static_cast<std::uint64_t>(given);
+  }
+
+  const toml::table& table_;
+  model::Complaints& complaints_;
+  std::vector<std::string> known_;
+};
+
+/// A visitor of plan_fields.hpp that writes a line for what is not left open.
+class Writer {
+ public:
+  template <class Enum>
+  void word(Word key, const Enum& value, std::span<const Word> names) {
+    if (static_cast<std::size_t>(value) != 0) line(key, quoted(names, value));
+  }
+  template <class Enum>
+  void word(Word key, const std::optional<Enum>& value, std::span<const Word> names) {
+    if (value) line(key, quoted(names, *value));
+  }
+  void count(Word key, std::uint32_t value, const Limits&) {
+    if (value != 0) line(key, std::to_string(value));
+  }
+  void time(Word key, std::chrono::milliseconds value, const Limits&) {
+    if (value.count() != 0) line(key, std::to_string(value.count()));
+  }
+  void size(Word key, std::uint64_t value, const Limits&) {
+    if (value != 0) line(key, model::toml_string(model::size_text(value)));
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  template <class Enum>
+  static std::string quoted(std::span<const Word> names, Enum value) {
+    return model::toml_string(names[static_cast<std::size_t>(value)]);
+  }
+  void line(Word key, const std::string& value) {
+    text_.append(key).append(" = ").append(value).append("\n");
+  }
+  std::string text_;
+};
+
+/// TOML takes no control characters in comments.
+std::string comment_of(std::string text) {
+  const auto is_control = [](char letter) {
+    return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f;
+  };
+  std::ranges::replace_if(text, is_control, ' ');
+  return "# " + text + "\n";
+}
+
+}  // namespace
+
+Result<WritePlan> write_plan_from(std::string_view text, const std::string& path) {
+  toml::table table;
+  try {
+    table = toml::parse(text, path);
+  } catch (const toml::parse_error& error) {
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = std::string(kOperation),
+                    .path = path,
+                    .cause = "line " + std::to_string(error.source().begin.line) + ": " +
+                             std::string(error.description())});
+  }
+  WritePlan plan;
+  model::Complaints complaints(path, std::string(kOperation));
+  Reader reader(table, complaints);
+  write::visit_plan(reader, plan);
+  reader.finish();
+  if (complaints.first()) return tl::unexpected<Error>(*complaints.first());
+  if (const Status right = write::check_numbers(plan); !right) {
+    return tl::unexpected<Error>(located(right.error(), path));
+  }
+  return plan;
+}
+
+Result<WritePlan> write_plan_from_file(const std::string& path) {
+  const Result<std::string> text = read_text_file(path, kOperation);
+  if (!text) return tl::unexpected<Error>(text.error());
+  return write_plan_from(*text, path);
+}
+
+Result<std::optional<WritePlan>> write_plan_from(const Environment& environment) {
+  const auto found = std::ranges::find(environment, kVariable, &Environment::value_type::first);
+  if (found == environment.end() || found->second.empty()) return std::nullopt;
+  if (const auto strategy = strategy_named(found->second)) return plan_of(*strategy);
+  Result<WritePlan> plan = write_plan_from_file(found->second);
+  if (plan) return *plan;
+  if (plan.error().kind() != ErrorClass::kNotFound) return tl::unexpected<Error>(plan.error());
+  return failure({.kind = ErrorClass::kNotFound,
+                  .operation = std::string(kOperation) + " of " + std::string(kVariable),
+                  .path = found->second,
+                  .cause = "there is no such file, and it is no strategy: write the path of a "
+                           "plan, or one of " +
+                           write::list_of(write::kStrategyNames)});
+}
+
+std::string to_toml(const WritePlan& plan) {
+  Writer writer;
+  write::visit_plan(writer, plan);
+  return (plan.reason.empty() ? "" : comment_of(plan.reason)) + writer.take();
+}
+
+}  // namespace forebay
