@@ -4,15 +4,20 @@
 // is made of them, and nothing else changes.
 #pragma once
 
+#include <forebay/buffer.hpp>
 #include <forebay/config.hpp>
+#include <forebay/dataset.hpp>
 #include <forebay/error.hpp>
 #include <forebay/executor.hpp>
 #include <forebay/log.hpp>
 #include <forebay/output_stream.hpp>
+#include <forebay/placement.hpp>
 #include <forebay/plan.hpp>
 #include <forebay/range.hpp>
 #include <forebay/ranks.hpp>
 #include <forebay/session.hpp>
+#include <forebay/stored_dataset.hpp>
+#include <forebay/write_plan.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -39,12 +44,6 @@ enum class Bulk : std::uint8_t {
   kLinks,  ///< the connections between agents (TCP)
 };
 
-/// Where the agent of a node lives. Decided once, when a Runtime is made.
-enum class Placement : std::uint8_t {
-  kInRank,     ///< a service thread in one of the ranks that compute
-  kDedicated,  ///< the last rank of each node does nothing else; as kInRank on a node of one rank
-};
-
 /// Where the threads run that copy what streams write into the page cache.
 enum class WriterCores : std::uint8_t {
   kApart,     ///< away from the cores to which the thread is bound that opens the first file on a
@@ -61,6 +60,8 @@ enum class Role : std::uint8_t {
 struct RuntimeOptions {
   /// Most memory for data of all sessions together. Sessions start small and grow within it.
   std::uint64_t budget_bytes = 64ULL << 20U;
+  /// Most memory of freed Buffers that is kept for those who allocate() next.
+  std::uint64_t buffer_cache_bytes = 1ULL << 30U;
   EngineChoice engine = EngineChoice::kAuto;
   /// Threads that copy from the page cache; 0: chosen from the cores of this machine.
   unsigned copy_threads = 0;
@@ -92,13 +93,13 @@ struct RuntimeOptions {
   LogSink* log = nullptr;
 };
 
-/// Options from FOREBAY_BUDGET ("64MiB"), FOREBAY_ENGINE (auto, ring, threads, aio),
-/// FOREBAY_COPY_THREADS, FOREBAY_NETWORK, FOREBAY_BULK (auto, links), FOREBAY_PLACEMENT
-/// (in-rank, dedicated), FOREBAY_MACHINE (a name or a path), FOREBAY_WRITER_CORES (apart,
-/// anywhere) and FOREBAY_PROFILE (a path), or from the TOML file that FOREBAY_CONFIG names (budget,
-/// engine, copy_threads, network, bulk, placement, machine, writer_cores, profile); what is not set
-/// keeps its default. Fails with
-/// kInvalidArgument naming variable or key, also for a FOREBAY_... variable that nobody knows.
+/// Options from FOREBAY_BUDGET ("64MiB"), FOREBAY_BUFFER_CACHE ("1GiB"), FOREBAY_ENGINE (auto,
+/// ring, threads, aio), FOREBAY_COPY_THREADS, FOREBAY_NETWORK, FOREBAY_BULK (auto, links),
+/// FOREBAY_PLACEMENT (in-rank, dedicated), FOREBAY_MACHINE (a name or a path), FOREBAY_WRITER_CORES
+/// (apart, anywhere) and FOREBAY_PROFILE (a path), or from the TOML file that FOREBAY_CONFIG names
+/// (budget, buffer_cache, engine, copy_threads, network, bulk, placement, machine, writer_cores,
+/// profile); what is not set keeps its default. Fails with kInvalidArgument naming variable or key,
+/// also for a FOREBAY_... variable that nobody knows.
 Result<RuntimeOptions> options_from(const Environment& environment);
 
 /// The same from the environment of this process.
@@ -160,11 +161,37 @@ class Runtime {
   /// kInvalidArgument, at once.
   Result<File> open(const std::string& path);
 
+  /// Memory that agents write out as it is: see Buffer. It is faulted in and has the bytes of
+  /// whoever used it before, or zeros; none at all for a size of 0. It is not part of
+  /// RuntimeOptions::budget_bytes. What was freed is kept for the next: memory of about that size
+  /// costs microseconds then, where new memory costs 0.1 to 1 ms for each MiB. Buffers larger than
+  /// 1 MiB take a descriptor of the process each. Fails with kLimit if there is no memory, no
+  /// descriptor, or (kPinned) RLIMIT_MEMLOCK is too small, and with kUnsupported for kDevice.
+  Result<Buffer> allocate(std::uint64_t size_bytes, MemoryKind kind = MemoryKind::kHost);
+
+  /// Opens a dataset for reading; nothing is ever created. Fails with kNotFound, kDamage, ... .
+  /// Collective, by the ranks that compute: the first one reads which steps there are, and all see
+  /// the same, or get the same Error; `path` and `options` count on each rank for itself from then
+  /// on. On other ranks: kInvalidArgument, at once.
+  Result<StoredDataset> open_dataset(const std::string& path, const StoredOptions& options = {});
+
   /// A stream that writes behind the computation of this rank. Takes the memory of its buffers,
   /// which is not part of RuntimeOptions::budget_bytes. Fails with kInvalidArgument for a plan that
   /// cannot work and on a rank that does not compute, and with kLimit if there is no memory. Not
   /// collective.
   Result<OutputStream> output_stream(const StreamPlan& plan = {});
+
+  /// Opens the dataset (a folder) at `path` for writing: makes it if it is not there, and appends
+  /// to it if it is. The plan of the first rank is in force; what it leaves open is chosen, without
+  /// a plan all of it; FOREBAY_PLAN, where it is set, names the plan instead (see WritePlan).
+  /// Collective, by the ranks that compute, and the last call about the dataset that is; where it
+  /// fails on one rank, all get its Error: kLimit if somebody else is writing to it (the text says
+  /// who), kInvalidArgument for a plan that cannot work, kPermission, kNoSpace, ...
+  Result<Dataset> dataset(const std::string& path,
+                          const std::optional<WritePlan>& plan = std::nullopt);
+  Result<Dataset> dataset(const std::string& path, Strategy strategy) {
+    return dataset(path, plan_of(strategy));
+  }
 
   /// The session that a handle stands for, on this rank; it may have come from another one. Fails
   /// with kNotFound if this rank has not opened it yet, kClosed if it has ended here,

@@ -2,6 +2,7 @@
 #include "runtime/known_storage.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "model/layout.hpp"
@@ -92,6 +93,55 @@ Status KnownStorage::add_to(ReadFacts& facts, const storage::File& file) const {
   facts.stripe_bytes = layout.stripe_bytes;
   facts.servers = layout.stripe_count;
   return {};
+}
+
+namespace {
+
+write::StorageKind kind_of(storage::FileSystem system) {
+  switch (system) {
+    case storage::FileSystem::kTmpfs:
+    case storage::FileSystem::kMemory:
+      return write::StorageKind::kMemory;
+    case storage::FileSystem::kExt:
+    case storage::FileSystem::kXfs:
+    case storage::FileSystem::kBtrfs:
+    case storage::FileSystem::kOverlay:
+      return write::StorageKind::kLocal;
+    case storage::FileSystem::kNfs:
+      return write::StorageKind::kNetwork;
+    case storage::FileSystem::kLustre:
+      return write::StorageKind::kParallel;
+    case storage::FileSystem::kFuse:
+    case storage::FileSystem::kOther:
+      return write::StorageKind::kUnknown;
+  }
+  return write::StorageKind::kUnknown;
+}
+
+/// The folder itself, or the nearest above it that is there.
+Result<std::unique_ptr<storage::File>> open_nearest(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::path place = std::filesystem::absolute(path, ignored);
+  while (place.has_relative_path() && !std::filesystem::exists(place, ignored))
+    place = place.parent_path();
+  return storage::open_file(place.string());
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const model::Machine>> KnownStorage::add_to(write::WriteFacts& facts,
+                                                                   const std::string& path) const {
+  if (!machine_) return tl::unexpected<Error>(machine_.error());
+  const auto place = open_nearest(path);
+  // What is wrong with it is said by who makes the dataset there.
+  if (!place) return Known();
+  facts.storage = kind_of((*place)->file_system());
+  if (facts.storage == write::StorageKind::kMemory) return Known();
+  Believed storage = believed(**place);
+  facts.storage_reason = std::move(storage.reason);
+  facts.machine = storage.machine.get();
+  if (storage.machine) facts.storage = write::StorageKind::kParallel;
+  return storage.machine;
 }
 
 }  // namespace forebay

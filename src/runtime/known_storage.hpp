@@ -12,6 +12,7 @@
 
 #include "model/machine.hpp"
 #include "storage/file.hpp"
+#include "write/plan.hpp"
 
 namespace forebay {
 
@@ -27,6 +28,11 @@ class KnownStorage {
   /// Adds to `facts`, which are complete otherwise, what keeps the storage of `file` busy, and who
   /// says so. Fails where the machine of the options could not be read.
   Status add_to(ReadFacts& facts, const storage::File& file) const;
+
+  /// The same for a dataset at `path`, which need not be there yet. The machine stays as long as
+  /// what is returned is held.
+  Result<std::shared_ptr<const model::Machine>> add_to(write::WriteFacts& facts,
+                                                       const std::string& path) const;
 
  private:
   using Known = std::shared_ptr<const model::Machine>;  // null: not known

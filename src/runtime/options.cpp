@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::array kKeys = {
     ConfigKey{"budget", "most memory for data of all sessions together"},
+    ConfigKey{"buffer_cache", "most memory of freed buffers that is kept for the next"},
     ConfigKey{"engine", "what reads and writes directly: auto, ring, threads or aio"},
     ConfigKey{"copy_threads", "threads that copy from the page cache; 0: chosen from the cores"},
     ConfigKey{"bulk", "what carries bytes between nodes: auto or links"},
@@ -23,12 +24,13 @@ constexpr std::array kKeys = {
     ConfigKey{"writer_cores", "where streams copy into the page cache: apart or anywhere"},
 };
 
-// Variables of the command line and of the tests, which are no settings of a Runtime.
-constexpr std::array<std::string_view, 3> kOtherVariables = {"FOREBAY_LIBEXEC", "FOREBAY_MACHINES",
-                                                             "FOREBAY_SAMPLES"};
+// Variables of the command line, of datasets and of tests, which are no settings of a Runtime.
+constexpr std::array<std::string_view, 4> kOtherVariables = {"FOREBAY_LIBEXEC", "FOREBAY_MACHINES",
+                                                             "FOREBAY_PLAN", "FOREBAY_SAMPLES"};
 
 constexpr std::uint64_t kBudgetBytesMin = 64_KiB;
 constexpr std::uint64_t kBudgetBytesMax = 1ULL << 40U;
+constexpr std::uint64_t kCacheBytesMax = 1ULL << 40U;
 constexpr std::uint64_t kCopyThreadsMax = 256;
 
 Result<EngineChoice> parse_engine(std::string_view text) {
@@ -76,6 +78,9 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   const auto budget =
       config->bytes("budget", {options.budget_bytes, kBudgetBytesMin, kBudgetBytesMax});
   if (!budget) return tl::unexpected<Error>(budget.error());
+  const auto cache = config->bytes("buffer_cache", {options.buffer_cache_bytes, 0, kCacheBytesMax});
+  if (!cache) return tl::unexpected<Error>(cache.error());
+  options.buffer_cache_bytes = *cache;
   const auto copy_threads =
       config->count("copy_threads", {options.copy_threads, 0, kCopyThreadsMax});
   if (!copy_threads) return tl::unexpected<Error>(copy_threads.error());

@@ -13,6 +13,7 @@ TEST(RuntimeOptions, an_empty_environment_keeps_the_defaults) {
   const auto options = options_from({});
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->budget_bytes, 64_MiB);
+  EXPECT_EQ(options->buffer_cache_bytes, 1_GiB);
   EXPECT_EQ(options->engine, EngineChoice::kAuto);
   EXPECT_EQ(options->copy_threads, 0U);
   EXPECT_EQ(options->placement, Placement::kInRank);
@@ -28,6 +29,7 @@ TEST(RuntimeOptions, no_profile_is_another_thing_than_none_named) {
 
 TEST(RuntimeOptions, variables_set_what_they_name) {
   const auto options = options_from({{"FOREBAY_BUDGET", "16MiB"},
+                                     {"FOREBAY_BUFFER_CACHE", "0"},
                                      {"FOREBAY_ENGINE", "threads"},
                                      {"FOREBAY_COPY_THREADS", "3"},
                                      {"FOREBAY_PLACEMENT", "dedicated"},
@@ -38,6 +40,7 @@ TEST(RuntimeOptions, variables_set_what_they_name) {
                                      {"PATH", "elsewhere"}});
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->budget_bytes, 16_MiB);
+  EXPECT_EQ(options->buffer_cache_bytes, 0U);
   EXPECT_EQ(options->engine, EngineChoice::kThreads);
   EXPECT_EQ(options->copy_threads, 3U);
   EXPECT_EQ(options->placement, Placement::kDedicated);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "read/guest.hpp"
-#include "read/host.hpp"
+#include "runtime/own_session.hpp"
 #include "runtime/runtime_core.hpp"
 #include "runtime/way.hpp"
 #include "storage/file.hpp"
@@ -66,46 +66,8 @@ Status agree_on_size(const Result<std::shared_ptr<comm::Communicator>>& ranks,
                            " bytes: it is not one file, or somebody is writing it"});
 }
 
-using SharedSession = std::shared_ptr<read::SessionCore>;
-
-/// What a session is opened for.
-struct Request {
-  ByteRange extent;
-  const ReadPlan& plan;
-  SessionHandle handle;
-};
-
-/// A session that is read by this rank.
-Result<SharedSession> host_session(RuntimeCore& runtime, Way way, const Request& request) {
-  const auto turn = runtime.take_turn();
-  ReadFacts facts{.extent = request.extent,
-                  .access = way.access,
-                  .access_reason = way.reason,
-                  .cached = way.cached,
-                  .alignment_bytes = way.file->alignment_bytes(),
-                  .available_bytes = runtime.windows()->available_bytes(),
-                  .total_bytes = runtime.windows()->budget_bytes()};
-  if (auto known = runtime.storage().add_to(facts, *way.file); !known)
-    return tl::unexpected<Error>(known.error());
-  auto complete = plan_read(facts, request.plan);
-  if (!complete) return tl::unexpected<Error>(complete.error());
-  auto agent = runtime.agent_for(*complete->access);
-  if (!agent) return tl::unexpected<Error>(agent.error());
-  auto host = read::SessionHost::open({.file = std::move(way.file),
-                                       .extent = request.extent,
-                                       .plan = std::move(*complete),
-                                       .windows = runtime.windows(),
-                                       .agent = *agent,
-                                       .executor = &runtime.executor(),
-                                       .cached = way.cached,
-                                       .handle = request.handle});
-  if (!host) return tl::unexpected<Error>(host.error());
-  (*agent)->serve(*host);
-  return *host;
-}
-
 /// A session that the agent of this node reads; the first rank that comes has it opened there.
-Result<SharedSession> join_session(RuntimeCore& runtime, Way way, const Request& request) {
+Result<SharedSession> join_session(RuntimeCore& runtime, Way way, const SessionRequest& request) {
   const auto own_agent = [&runtime, access = way.access] { return runtime.agent_for(access); };
   return runtime.node()
       ->open({.file = std::move(way.file),
@@ -121,16 +83,18 @@ Result<SharedSession> join_session(RuntimeCore& runtime, Way way, const Request&
 }
 
 /// As the plan says; if the node's agent has ended, this rank reads for itself.
-Result<SharedSession> make_session(RuntimeCore& runtime, const Way& way, const Request& request) {
+Result<SharedSession> make_session(RuntimeCore& runtime,
+                                   const Way& way,
+                                   const SessionRequest& request) {
   const ReadFacts facts{.extent = request.extent,
                         .access = way.access,
                         .ranks_at_node = runtime.ranks_at_node(),
                         .linked_nodes = runtime.linked_nodes()};
   if (choose_agents(facts, request.plan) == Agents::kPerRank)
-    return host_session(runtime, way, request);
+    return own_session(runtime, way, request);
   auto joined = join_session(runtime, way, request);
   const bool is_left_alone = !joined && joined.error().kind() == ErrorClass::kClosed;
-  return is_left_alone ? host_session(runtime, way, request) : joined;
+  return is_left_alone ? own_session(runtime, way, request) : joined;
 }
 
 }  // namespace
@@ -183,10 +147,22 @@ Result<File> Runtime::open(const std::string& path) {
   return File(core_, std::move(opened));
 }
 
+Result<Buffer> Runtime::allocate(std::uint64_t size_bytes, MemoryKind kind) {
+  return core_->buffers().allocate(size_bytes, kind);
+}
+
 Result<OutputStream> Runtime::output_stream(const StreamPlan& plan) {
   if (const Status may = core_->check_role("make an output stream"); !may)
     return tl::unexpected<Error>(may.error());
   return core_->streams().open(plan, core_->executor());
+}
+
+Result<Dataset> Runtime::dataset(const std::string& path, const std::optional<WritePlan>& plan) {
+  if (const Status may = core_->check_role("open a dataset"); !may)
+    return tl::unexpected<Error>(located(may.error(), path));
+  return core_->open_dataset(path, plan).map([](std::shared_ptr<write::DatasetCore> core) {
+    return Dataset(std::move(core));
+  });
 }
 
 Result<Session> Runtime::session(const SessionHandle& handle) const {

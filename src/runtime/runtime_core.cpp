@@ -45,6 +45,7 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
       division_(divide(ranks, options_.placement)),
       ranks_(division_.map([](const Division& division) { return division.ours; })),
       windows_(std::make_shared<read::WindowPool>(options_.budget_bytes)),
+      buffers_(shm::BufferSource::make(options_.buffer_cache_bytes)),
       registry_(name_together()),
       streams_({.choice = backend_choice(options_.engine),
                 .copy_threads = options_.copy_threads,
@@ -78,6 +79,7 @@ void RuntimeCore::tell_of(const std::string& path, const ReadPlan& plan) const {
 
 void RuntimeCore::stop() {
   registry_.close_all();
+  datasets_.end();
   streams_.stop();
   if (node_) node_->stop();
   // Not under the lock: the agent's thread may be opening a session for another rank, and take it.
@@ -87,6 +89,32 @@ void RuntimeCore::stop() {
   };
   if (const auto direct = made(direct_)) direct->stop();
   if (const auto buffered = made(buffered_)) buffered->stop();
+  buffers_->keep_nothing();
+}
+
+Result<std::shared_ptr<write::DatasetCore>> RuntimeCore::open_dataset(
+    const std::string& path, const std::optional<WritePlan>& wanted) {
+  if (!ranks_) return tl::unexpected<Error>(located(ranks_.error(), path));
+  comm::Communicator& ranks = **ranks_;
+  write::OpenRequest request;
+  request.path = path;
+  request.wanted = wanted.value_or(WritePlan{});
+  request.facts.crew = write::crew_of(ranks);
+  const auto machine = storage_.add_to(request.facts, path);
+  const auto named = write_plan_from(process_environment());
+  const auto& queues = streams_.queues();
+  Status mine;
+  if (!machine) mine = tl::unexpected<Error>(machine.error());
+  if (!named) mine = tl::unexpected<Error>(named.error());
+  if (!queues) mine = tl::unexpected<Error>(queues.error());
+  if (const Status agreed = ranks.agree(mine); !agreed)
+    return tl::unexpected<Error>(agreed.error());
+  // Who runs the program knows more of the place than who wrote it.
+  if (*named) request.wanted = **named;
+  request.links = {.network = options_.network};
+  request.queues = queues->get();
+  request.executor = &executor();
+  return datasets_.open(ranks, request);
 }
 
 Result<std::shared_ptr<read::Agent>> RuntimeCore::copy_agent() {

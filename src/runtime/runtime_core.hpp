@@ -20,11 +20,13 @@
 #include "read/node_client.hpp"
 #include "read/node_links.hpp"
 #include "read/window_pool.hpp"
+#include "runtime/datasets.hpp"
 #include "runtime/division.hpp"
 #include "runtime/known_storage.hpp"
 #include "runtime/session_registry.hpp"
 #include "runtime/streams.hpp"
 #include "runtime/way.hpp"
+#include "shm/buffer_source.hpp"
 
 namespace forebay {
 
@@ -62,6 +64,10 @@ class RuntimeCore {
 
   const KnownStorage& storage() const noexcept { return storage_; }
   Streams& streams() noexcept { return streams_; }
+  /// As Runtime::dataset().
+  Result<std::shared_ptr<write::DatasetCore>> open_dataset(const std::string& path,
+                                                           const std::optional<WritePlan>& wanted);
+  shm::BufferSource& buffers() noexcept { return *buffers_; }
 
   /// Who wonders why a file is read as it is finds the answer in the log.
   void tell_of(const std::string& path, const ReadPlan& plan) const;
@@ -93,8 +99,10 @@ class RuntimeCore {
   const Result<Division> division_;
   const Result<std::shared_ptr<comm::Communicator>> ranks_;
   const std::shared_ptr<read::WindowPool> windows_;
+  const std::shared_ptr<shm::BufferSource> buffers_;
   SessionRegistry registry_;
   Streams streams_;
+  Datasets datasets_;
   std::uint32_t ranks_at_node_ = 1;
   std::uint32_t linked_nodes_ = 1;
   // Where the node's agent is: set before it starts.

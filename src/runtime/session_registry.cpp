@@ -32,6 +32,12 @@ void SessionRegistry::enlist(const std::shared_ptr<read::SessionCore>& core,
   entries_[core->handle().number] = {core, read::HandleAccess::closer(session)};
 }
 
+void SessionRegistry::enlist_unnumbered(const std::shared_ptr<read::SessionCore>& core) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(unnumbered_, [](const auto& session) { return session.expired(); });
+  unnumbered_.push_back(core);
+}
+
 Result<Session> SessionRegistry::find(const SessionHandle& handle) const {
   const std::string name = "session " + std::to_string(handle.number);
   if (handle.runtime != runtime_)
@@ -57,6 +63,9 @@ void SessionRegistry::close_all() {
   const std::lock_guard lock(mutex_);
   for (const auto& [number, entry] : entries_) {
     if (const auto open = entry.core.lock()) open->close();
+  }
+  for (const auto& session : unnumbered_) {
+    if (const auto open = session.lock()) open->close();
   }
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 namespace forebay {
 
@@ -23,6 +24,8 @@ class SessionRegistry {
   /// ranks does not shift the others.
   SessionHandle next();
   void enlist(const std::shared_ptr<read::SessionCore>& core, const Session& session);
+  /// A session that no other rank knows: it is closed with the others, and cannot be found.
+  void enlist_unnumbered(const std::shared_ptr<read::SessionCore>& core);
   /// As Runtime::session().
   Result<Session> find(const SessionHandle& handle) const;
   void close_all();
@@ -37,6 +40,7 @@ class SessionRegistry {
   mutable std::mutex mutex_;
   std::uint64_t next_number_ = 0;
   std::unordered_map<std::uint64_t, Entry> entries_;
+  std::vector<std::weak_ptr<read::SessionCore>> unnumbered_;
   std::size_t tidy_at_ = 64;  // so many entries, and those that have ended are dropped
 };
 

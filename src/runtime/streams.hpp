@@ -35,6 +35,9 @@ class Streams {
   /// As Runtime::output_stream().
   Result<OutputStream> open(const StreamPlan& plan, Executor& executor);
 
+  /// The queues that all that is written shares; kInvalidArgument for a profile that is no good.
+  const Result<std::shared_ptr<stream::DeviceQueues>>& queues() const noexcept { return queues_; }
+
   /// Ends all: who still waits gets kClosed.
   void stop();
 

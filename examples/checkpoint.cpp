@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints of a computation: steps of a dataset that are there whole or not at all, written
+// while the program computes on, and read back as a restart does.
+#include <forebay/forebay.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "input_file.hpp"
+
+namespace {
+
+constexpr std::uint64_t kParts = 4;
+constexpr std::uint64_t kElements = 100'000;
+
+std::vector<double> values_of(std::uint64_t step, std::uint64_t part) {
+  return std::vector<double>(kElements, static_cast<double>(step * 1000 + part));
+}
+
+forebay::Status compute_and_checkpoint(forebay::Runtime& runtime, const std::string& path) {
+  auto data = runtime.dataset(path, forebay::WritePlan{.keep = 2});
+  if (!data) return tl::unexpected(data.error());
+  std::optional<forebay::Future<forebay::Receipt>> last;
+  for (std::uint64_t number = 1; number <= 5; ++number) {
+    auto step = data->begin_step(number);
+    if (!step) return tl::unexpected(step.error());
+    for (std::uint64_t part = 0; part < kParts; ++part) {
+      const std::vector<double> values = values_of(number, part);  // put() copies
+      const auto taken = step->put("velocity", forebay::Part{part}, std::span(values));
+      if (!taken) return taken;
+    }
+    last.emplace(step->commit());  // the program goes on; what becomes of the step is told later
+  }
+  const auto receipt = last->wait();
+  if (!receipt) return tl::unexpected(receipt.error());
+  std::cout << data->plan().reason << "\nstep " << receipt->step << " held the program up for "
+            << receipt->perceived.count() / 1000 << " us, and was durable after "
+            << receipt->durable.count() / 1000 << " us\n";
+  return data->close();
+}
+
+forebay::Status restart(forebay::Runtime& runtime, const std::string& path) {
+  const auto stored = runtime.open_dataset(path);
+  if (!stored) return tl::unexpected(stored.error());
+  const auto step = stored->step(stored->newest_step().value_or(0));
+  if (!step) return tl::unexpected(step.error());
+  for (std::uint64_t part = 0; part < kParts; ++part) {
+    std::vector<double> values(kElements);
+    const auto read = step->read("velocity", forebay::Part{part}, std::span(values)).wait();
+    if (!read) return tl::unexpected(read.error());
+    if (values != values_of(5, part)) std::abort();
+  }
+  return {};
+}
+
+}  // namespace
+
+int main() {
+  const examples::InputFile folder(examples::numbers(0));  // for its folder, which is removed
+  const std::string path = folder.path() + ".fb";
+  forebay::Runtime runtime;
+  auto done = compute_and_checkpoint(runtime, path);
+  if (done) done = restart(runtime, path);
+  if (!done) std::cerr << done.error().message() << '\n';
+  return done ? 0 : 1;
+}

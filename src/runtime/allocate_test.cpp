@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buffers of a Runtime: memory that was freed comes again, within the bound of the options, and
+// what is held stays when the Runtime ends.
+#include <forebay/forebay.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+
+namespace forebay {
+namespace {
+
+TEST(Allocate, freed_memory_comes_again) {
+  Runtime runtime;
+  std::optional<Buffer> first = runtime.allocate(5_MiB).value();
+  EXPECT_EQ(first->size(), 5_MiB);
+  EXPECT_EQ(first->kind(), MemoryKind::kHost);
+  std::byte* const address = first->data();
+  std::fill(first->bytes().begin(), first->bytes().end(), std::byte{1});
+  first.reset();
+  EXPECT_EQ(runtime.allocate(5_MiB)->data(), address);
+}
+
+TEST(Allocate, no_more_is_kept_than_the_options_say) {
+  const std::size_t before = open_descriptors();
+  Runtime runtime({.buffer_cache_bytes = 4_MiB});
+  {
+    const auto small = runtime.allocate(4_MiB);
+  }
+  EXPECT_EQ(open_descriptors(), before + 1);
+  {
+    const auto large = runtime.allocate(6_MiB);
+  }
+  EXPECT_LE(open_descriptors(), before + 1);
+}
+
+TEST(Allocate, a_buffer_outlives_its_runtime) {
+  const std::size_t before = open_descriptors();
+  std::optional<Buffer> buffer;
+  {
+    Runtime runtime;
+    buffer = runtime.allocate(3_MiB).value();
+    const auto kept = runtime.allocate(3_MiB);
+  }
+  EXPECT_EQ(open_descriptors(), before + 1) << "nothing but the buffer is left";
+  std::fill(buffer->bytes().begin(), buffer->bytes().end(), std::byte{2});
+  EXPECT_EQ(buffer->as<std::byte>().back(), std::byte{2});
+  buffer.reset();
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+/// A thread that uses a buffer, and frees it.
+std::thread use_elsewhere(Buffer buffer) {
+  return std::thread([buffer = std::move(buffer)]() mutable {
+    buffer.bytes().front() = std::byte{3};
+    const Buffer last = std::move(buffer);
+    EXPECT_EQ(last.bytes().front(), std::byte{3});
+  });
+}
+
+TEST(Allocate, threads_free_while_the_runtime_ends) {
+  std::vector<std::thread> threads;
+  {
+    Runtime runtime;
+    for (int i = 0; i < 4; ++i)
+      threads.push_back(use_elsewhere(runtime.allocate(100'000).value()));
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+}
+
+TEST(Allocate, what_cannot_be_had_is_an_error) {
+  Runtime runtime;
+  EXPECT_EQ(error_class(runtime.allocate(1_MiB, MemoryKind::kDevice)), ErrorClass::kUnsupported);
+  EXPECT_EQ(error_class(runtime.allocate(std::uint64_t{1} << 50U)), ErrorClass::kLimit);
+}
+
+}  // namespace
+}  // namespace forebay

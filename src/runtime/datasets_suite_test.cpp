@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Datasets written by several ranks in all ways that there are, and read back without any.
+#include <array>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "runtime/dataset_testing.hpp"
+
+namespace forebay {
+namespace {
+
+constexpr std::uint64_t kParts = 23;
+
+template <class F>
+void on_each_yard(F test) {
+  comm::MakeTest::on_all_ranks([&](const Communicator& communicator) {
+    Yard yard(communicator);
+    test(yard);
+  });
+}
+
+constexpr std::array kStrategies{Strategy::kAuto,           Strategy::kSerial,
+                                 Strategy::kFilePerProcess, Strategy::kBaton,
+                                 Strategy::kCollective,     Strategy::kReducedBlocking,
+                                 Strategy::kBrigade,        Strategy::kGather};
+
+/// Writes three steps by the plan and reads them back.
+void write_and_read(Yard& yard, const std::string& path, const WritePlan& plan) {
+  SCOPED_TRACE(std::string(name_of(plan.strategy)) + ", writers " + std::to_string(plan.writers) +
+               ", files " + std::to_string(plan.files));
+  {
+    auto dataset = yard.runtime.dataset(path, plan);
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    for (const std::uint64_t number : {3U, 4U, 10U}) {
+      const auto receipt = write_parts(yard, *dataset, number, kParts);
+      ASSERT_TRUE(receipt) << receipt.error().message();
+      EXPECT_EQ(receipt->step, number);
+      EXPECT_EQ(receipt->level, SafetyLevel::kDurable);
+    }
+    EXPECT_TRUE(dataset->close());
+  }
+  yard.meet();
+  if (yard.is_first()) {
+    EXPECT_TRUE(has_steps(path, {3, 4, 10}, kParts));
+  }
+  yard.meet();
+}
+
+TEST_P(DatasetSuite, every_strategy_writes_what_any_reader_reads) {
+  on_each_yard([](Yard& yard) {
+    for (const Strategy strategy : kStrategies)
+      write_and_read(yard, yard.folder / std::string(name_of(strategy)), {.strategy = strategy});
+  });
+}
+
+TEST_P(DatasetSuite, writers_and_files_are_free) {
+  on_each_yard([](Yard& yard) {
+    for (std::uint32_t writers = 1; writers <= yard.runtime.rank_count(); writers += 2)
+      for (std::uint32_t files = 1; files <= writers; files += 2) {
+        const std::string name = "w" + std::to_string(writers) + "f" + std::to_string(files);
+        write_and_read(
+            yard, yard.folder / name,
+            {.strategy = Strategy::kReducedBlocking, .writers = writers, .files = files});
+      }
+  });
+}
+
+TEST_P(DatasetSuite, less_memory_than_a_step_is_enough) {
+  on_each_yard([](Yard& yard) {
+    for (const Strategy strategy : kStrategies) {
+      const WritePlan plan{.strategy = strategy, .unit_bytes = 1_MiB, .memory_bytes = 2_MiB};
+      write_and_read(yard, yard.folder / std::string(name_of(strategy)), plan);
+    }
+  });
+}
+
+TEST_P(DatasetSuite, compressed_pieces_come_back) {
+  on_each_yard([](Yard& yard) {
+    for (const Strategy strategy : {Strategy::kFilePerProcess, Strategy::kSerial}) {
+      const WritePlan plan{.strategy = strategy, .unit_bytes = 1_MiB, .codec = Codec::kZstd};
+      write_and_read(yard, yard.folder / std::string(name_of(strategy)), plan);
+    }
+  });
+}
+
+TEST_P(DatasetSuite, agents_work_out_checksums_as_well) {
+  on_each_yard([](Yard& yard) {
+    const WritePlan plan{.strategy = Strategy::kFilePerProcess, .checksum_by = ChecksumBy::kAgent};
+    write_and_read(yard, yard.path(), plan);
+  });
+}
+
+TEST_P(DatasetSuite, steps_share_files_where_the_plan_says_so) {
+  on_each_yard([](Yard& yard) {
+    const WritePlan plan{.strategy = Strategy::kReducedBlocking, .steps_per_group = 2};
+    write_and_read(yard, yard.path(), plan);
+  });
+}
+
+TEST_P(DatasetSuite, adopted_buffers_are_written_from_where_they_are) {
+  on_each_yard([](Yard& yard) {
+    for (const Strategy strategy : kStrategies) {
+      const std::string path = yard.folder / std::string(name_of(strategy));
+      auto dataset = yard.runtime.dataset(path, strategy);
+      ASSERT_TRUE(dataset) << dataset.error().message();
+      auto step = dataset->begin_step(1);
+      ASSERT_TRUE(step) << step.error().message();
+      const auto mine = parts_of(yard.runtime.rank(), yard.runtime.rank_count(), kParts);
+      for (const std::uint64_t part : mine) {
+        const std::vector<double> values = values_of_part(1, part);
+        auto buffer = yard.runtime.allocate(values.size() * sizeof(double));
+        ASSERT_TRUE(buffer) << buffer.error().message();
+        std::ranges::copy(values, buffer->as<double>().begin());
+        const Status put = step->put<double>("values", Part{part}, adopt(std::move(*buffer)));
+        ASSERT_TRUE(put) << put.error().message();
+      }
+      const auto receipt = step->commit().wait();
+      ASSERT_TRUE(receipt) << receipt.error().message();
+      EXPECT_EQ(receipt->copied_bytes, 0U);
+      yard.meet();
+      if (yard.is_first()) {
+        EXPECT_TRUE(has_steps(path, {1}, kParts));
+      }
+      yard.meet();
+    }
+  });
+}
+
+TEST_P(DatasetSuite, what_was_there_is_appended_to_and_numbers_go_on_rising) {
+  on_each_yard([](Yard& yard) {
+    for (const std::uint64_t number : {1U, 2U}) {
+      auto dataset = yard.runtime.dataset(yard.path());
+      ASSERT_TRUE(dataset) << dataset.error().message();
+      if (number == 2) {
+        EXPECT_EQ(dataset->newest_step(), 1U);
+        EXPECT_EQ(error_class(dataset->begin_step(1)), ErrorClass::kInvalidArgument);
+      }
+      EXPECT_TRUE(write_parts(yard, *dataset, number, kParts));
+      EXPECT_TRUE(dataset->close());
+      // The lease goes with the Runtime's end, or when the last one has left.
+      yard.meet();
+    }
+    yard.meet();
+    if (yard.is_first()) {
+      EXPECT_TRUE(has_steps(yard.path(), {1, 2}, kParts));
+    }
+    yard.meet();
+  });
+}
+
+TEST_P(DatasetSuite, only_the_newest_steps_are_kept) {
+  on_each_yard([](Yard& yard) {
+    auto dataset = yard.runtime.dataset(yard.path(), WritePlan{.keep = 2});
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    for (std::uint64_t number = 1; number <= 6; ++number) {
+      const auto receipt = write_parts(yard, *dataset, number, kParts);
+      ASSERT_TRUE(receipt) << receipt.error().message();
+    }
+    EXPECT_TRUE(dataset->close());
+    yard.meet();
+    // Pruning comes after the receipt: nobody waits for it.
+    if (yard.is_first()) {
+      EXPECT_TRUE(read::eventually([&] { return bool(has_steps(yard.path(), {5, 6}, kParts)); }));
+    }
+    yard.meet();
+  });
+}
+
+TEST_P(DatasetSuite, a_step_that_one_rank_gives_up_is_skipped_and_the_next_goes_on) {
+  on_each_yard([](Yard& yard) {
+    auto dataset = yard.runtime.dataset(yard.path());
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    EXPECT_TRUE(write_parts(yard, *dataset, 1, kParts));
+    const std::uint32_t last = yard.runtime.rank_count() - 1;
+    auto step = dataset->begin_step(2);
+    ASSERT_TRUE(step) << step.error().message();
+    if (yard.runtime.rank() == last) {
+      step->abandon();
+    } else {
+      const auto receipt = step->commit().wait();
+      ASSERT_FALSE(receipt);
+      EXPECT_EQ(receipt.error().rank(), last) << receipt.error().message();
+    }
+    const auto receipt = write_parts(yard, *dataset, 3, kParts);
+    EXPECT_TRUE(receipt) << receipt.error().message();
+    std::ignore = dataset->close();
+    yard.meet();
+    if (yard.is_first()) {
+      EXPECT_TRUE(has_steps(yard.path(), {1, 3}, kParts));
+    }
+    yard.meet();
+  });
+}
+
+TEST_P(DatasetSuite, ranks_that_announce_different_shapes_are_told_which) {
+  on_each_yard([](Yard& yard) {
+    if (yard.runtime.rank_count() == 1) return;
+    auto dataset = yard.runtime.dataset(yard.path());
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    auto step = dataset->begin_step(1);
+    ASSERT_TRUE(step) << step.error().message();
+    const std::vector<float> values(12);
+    const bool is_last = yard.runtime.rank() == yard.runtime.rank_count() - 1;
+    const Shape shape = is_last ? Shape{3, 4} : Shape{12};
+    EXPECT_TRUE(step->put("velocity", Part{yard.runtime.rank()}, std::span(values), shape));
+    const auto receipt = step->commit().wait();
+    ASSERT_FALSE(receipt);
+    EXPECT_EQ(receipt.error().kind(), ErrorClass::kInvalidArgument);
+    EXPECT_TRUE(mentions(receipt.error(), "velocity")) << receipt.error().message();
+    std::ignore = dataset->close();
+  });
+}
+
+}  // namespace
+}  // namespace forebay

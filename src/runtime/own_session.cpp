@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/own_session.hpp"
+
+#include <utility>
+
+#include "read/host.hpp"
+
+namespace forebay {
+
+Result<SharedSession> own_session(RuntimeCore& runtime, Way way, const SessionRequest& request) {
+  const auto turn = runtime.take_turn();
+  ReadFacts facts{.extent = request.extent,
+                  .access = way.access,
+                  .access_reason = way.reason,
+                  .cached = way.cached,
+                  .alignment_bytes = way.file->alignment_bytes(),
+                  .available_bytes = runtime.windows()->available_bytes(),
+                  .total_bytes = runtime.windows()->budget_bytes()};
+  if (auto known = runtime.storage().add_to(facts, *way.file); !known)
+    return tl::unexpected<Error>(known.error());
+  auto complete = plan_read(facts, request.plan);
+  if (!complete) return tl::unexpected<Error>(complete.error());
+  auto agent = runtime.agent_for(*complete->access);
+  if (!agent) return tl::unexpected<Error>(agent.error());
+  auto host = read::SessionHost::open({.file = std::move(way.file),
+                                       .extent = request.extent,
+                                       .plan = std::move(*complete),
+                                       .windows = runtime.windows(),
+                                       .agent = *agent,
+                                       .executor = &runtime.executor(),
+                                       .cached = way.cached,
+                                       .handle = request.handle});
+  if (!host) return tl::unexpected<Error>(host.error());
+  (*agent)->serve(*host);
+  return *host;
+}
+
+}  // namespace forebay

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Global arrays, written in some blocks and read in other regions.
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "runtime/stored_testing.hpp"
+
+namespace forebay {
+namespace {
+
+using format::Place;
+using Edges = std::vector<std::uint64_t>;
+
+std::uint64_t number_of(const Shape& shape, const Place& place) {
+  std::uint64_t number = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    number = number * shape[d] + place[d];
+  return number;
+}
+
+/// The numbers of the elements of a box, which are their values.
+std::vector<double> numbers_in(const Shape& shape, const Place& start, const Place& count) {
+  std::vector<double> numbers(elements_of(count));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    Place place(shape.size());
+    std::size_t rest = i;
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      place[d] = start[d] + rest % count[d];
+      rest /= count[d];
+    }
+    numbers[i] = static_cast<double>(number_of(shape, place));
+  }
+  return numbers;
+}
+
+/// 0 ... extent, cut at random.
+Edges random_edges(std::mt19937_64& random, std::uint64_t extent) {
+  std::set<std::uint64_t> edges = {0, extent};
+  for (std::uint64_t cuts = random() % 4; cuts > 0; --cuts)
+    edges.insert(random() % extent);
+  return {edges.begin(), edges.end()};
+}
+
+/// An array "u" of which each element is its number, cut into boxes along random planes.
+format::TestStep random_array(std::mt19937_64& random, const Shape& shape, std::uint32_t files) {
+  format::TestStep step{.step = 1, .files = files};
+  std::vector<Edges> edges;
+  std::uint64_t boxes = 1;
+  for (const std::uint64_t extent : shape) {
+    edges.push_back(random_edges(random, extent));
+    boxes *= edges.back().size() - 1;
+  }
+  for (std::uint64_t box = 0; box < boxes; ++box) {
+    format::TestBlock block{.field = {.name = "u",
+                                      .type = ElementType::kFloat64,
+                                      .kind = format::FieldKind::kGlobal,
+                                      .dimensions = static_cast<std::uint32_t>(shape.size()),
+                                      .shape = shape},
+                            .file = static_cast<std::uint32_t>(random() % files)};
+    std::uint64_t rest = box;
+    for (const Edges& cut : edges) {
+      const std::uint64_t i = rest % (cut.size() - 1);
+      rest /= cut.size() - 1;
+      block.start.push_back(cut[i]);
+      block.shape.push_back(cut[i + 1] - cut[i]);
+    }
+    block.raw = raw_of(numbers_in(shape, block.start, block.shape));
+    step.blocks.push_back(std::move(block));
+  }
+  return step;
+}
+
+Subarray random_region(std::mt19937_64& random, const Shape& shape) {
+  Subarray region;
+  for (const std::uint64_t extent : shape) {
+    region.start.push_back(random() % extent);
+    region.count.push_back(1 + random() % (extent - region.start.back()));
+  }
+  return region;
+}
+
+class StoredArray : public testing::Test {
+ protected:
+  StoredStep stored(const format::TestStep& step, const StoredOptions& options = {}) {
+    std::filesystem::remove_all(path_);
+    format::TestWriter(path_, format::test_dataset()).write(step);
+    return newest_of(runtime_, path_, options);
+  }
+
+  TemporaryFolder folder_;
+  std::string path_ = folder_ / "run.fb";
+  Runtime runtime_{tested()};
+};
+
+TEST_F(StoredArray, any_region_is_read_from_any_blocks) {
+  std::mt19937_64 random(read::Random().seed());
+  const std::vector<Shape> shapes = {{400'000}, {701, 503}, {70, 81, 65}, {9, 11, 13, 15}};
+  for (int round = 0; round < 24; ++round) {
+    const Shape& shape = shapes.at(static_cast<std::size_t>(round) % shapes.size());
+    format::TestStep written = random_array(random, shape, 1 + round % 3);
+    if (round % 3 == 1) written.codec = format::Codec::kZstd;
+    const StoredStep step =
+        stored(written, {.verification = round % 5 == 0 ? Verification::kOff : Verification::kOn});
+    for (int i = 0; i < 8; ++i) {
+      const Subarray region = random_region(random, shape);
+      std::vector<double> values(elements_of(region.count), -1.0);
+      const auto got = step.read("u", region, std::span(values)).wait();
+      ASSERT_TRUE(got) << got.error().message();
+      ASSERT_EQ(values, numbers_in(shape, region.start, region.count));
+    }
+  }
+}
+
+TEST_F(StoredArray, tells_its_shape_and_refuses_what_does_not_fit) {
+  std::mt19937_64 random(1);
+  const StoredStep step = stored(random_array(random, {6, 7}, 1));
+  const StoredField* const field = step.find("u");
+  ASSERT_NE(field, nullptr);
+  EXPECT_EQ(field->kind, FieldKind::kGlobal);
+  EXPECT_EQ(field->shape, (Shape{6, 7}));
+  std::vector<double> four(4);
+  const auto read = [&](const Subarray& region) {
+    return error_class(step.read("u", region, std::span(four)).wait());
+  };
+  EXPECT_EQ(read({.start = {5, 0}, .count = {2, 2}}), ErrorClass::kOutOfRange);
+  EXPECT_EQ(read({.start = {0}, .count = {4}}), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(read({.start = {0, 0}, .count = {2, 3}}), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(read({.shape = {7, 6}, .start = {0, 0}, .count = {2, 2}}),
+            ErrorClass::kInvalidArgument);
+  EXPECT_EQ(read({.shape = {6, 7}, .start = {0, 0}, .count = {2, 2}}), std::nullopt);
+  EXPECT_EQ(read({.start = {0, UINT64_MAX}, .count = {2, 2}}), ErrorClass::kOutOfRange);
+  EXPECT_EQ(error_class(step.parts("u")), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(error_class(step.read("u", Part{0}, std::span(four)).wait()),
+            ErrorClass::kInvalidArgument);
+  EXPECT_EQ(step.read("u", {.start = {1, 1}, .count = {0, 3}}, std::span<double>()).wait(),
+            ByteCount{0});
+}
+
+TEST_F(StoredArray, what_no_block_has_is_an_error_or_the_fill) {
+  std::mt19937_64 random(1);
+  format::TestStep written = random_array(random, {4, 4}, 1);
+  format::TestBlock block = written.blocks.front();
+  block.start = {1, 1};
+  block.shape = {2, 2};
+  block.raw = raw_of(numbers_in({4, 4}, block.start, block.shape));
+  written.blocks = {block};
+  const StoredStep step = stored(written);
+  const Subarray region{.start = {0, 1}, .count = {2, 2}};
+  std::vector<double> values(4, -1.0);
+  EXPECT_EQ(error_class(step.read("u", region, std::span(values)).wait()), ErrorClass::kNotFound);
+  ASSERT_TRUE(step.read("u", region, std::span(values), 0.5).wait());
+  EXPECT_EQ(values, (std::vector{0.5, 0.5, 5.0, 6.0}));
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Datasets that were damaged, or changed while they were read: errors say what and where, at once,
+// and everything else is read.
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "runtime/stored_testing.hpp"
+
+namespace forebay {
+namespace {
+
+using format::Codec;
+using format::TestStep;
+using format::TestWriter;
+
+constexpr std::uint64_t kParts = 12;
+constexpr std::uint32_t kFiles = 3;
+
+class StoredFaults : public testing::Test {
+ protected:
+  std::string file(std::uint32_t number, std::uint64_t group = 0) const {
+    return path_ + "/" + text_of(format::DataFileName{group, number});
+  }
+  /// Turns bits of one byte round.
+  static void flip(const std::string& path, std::uint64_t offset) {
+    std::fstream stream(path, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekg(static_cast<std::streamoff>(offset));
+    const int byte = stream.get();
+    stream.seekp(static_cast<std::streamoff>(offset));
+    stream.put(static_cast<char>(byte ^ 0x10));
+    ASSERT_TRUE(stream.good());
+  }
+  static std::uint32_t file_of(std::uint64_t part) {
+    return static_cast<std::uint32_t>((part * 7 + 3) % kFiles);
+  }
+  /// Reads all parts; `lost` tells for which an Error is expected, and gets it.
+  void expect_lost(const StoredStep& step,
+                   const std::function<bool(std::uint64_t)>& lost,
+                   const std::function<void(std::uint64_t, const Error&)>& check) {
+    for (std::uint64_t part = 0; part < kParts; ++part) {
+      if (!lost(part)) {
+        expect_part(step, Part{part});
+        continue;
+      }
+      std::vector<double> values(elements_in(part));
+      const auto begin = std::chrono::steady_clock::now();
+      const auto got = step.read("speed", Part{part}, std::span(values)).wait();
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+      ASSERT_FALSE(got) << "part " << part;
+      check(part, got.error());
+    }
+  }
+  /// The offset of the middle of a part's bytes, found by their content.
+  std::uint64_t middle_of(const StoredStep& step, std::uint64_t part) const {
+    const std::vector<double> values = values_of(step.number(), part, elements_in(part));
+    std::ifstream stream(file(file_of(part)), std::ios::binary);
+    const std::string all(std::istreambuf_iterator<char>(stream), {});
+    const std::string raw(reinterpret_cast<const char*>(values.data()), values.size() * 8);
+    const std::size_t at = all.find(raw);
+    EXPECT_NE(at, std::string::npos);
+    return at + raw.size() / 2;
+  }
+
+  TemporaryFolder folder_;
+  std::string path_ = folder_ / "run.fb";
+  TestWriter writer_{path_, format::test_dataset()};
+  Runtime runtime_{tested()};
+};
+
+TEST_F(StoredFaults, a_flipped_bit_of_data_costs_its_part_and_no_other) {
+  writer_.write(large_step(4, kParts, kFiles));
+  std::uint64_t at = 0;
+  {
+    const StoredStep step = newest_of(runtime_, path_);
+    at = middle_of(step, 3);
+  }
+  flip(file(file_of(3)), at);
+  const StoredStep step = newest_of(runtime_, path_);
+  expect_lost(
+      step, [](std::uint64_t part) { return part == 3; },
+      [&](std::uint64_t, const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorClass::kDamage);
+        EXPECT_EQ(error.path(), file(file_of(3)));
+        EXPECT_TRUE(mentions(error, "step 4, field speed, part 3")) << error.message();
+        EXPECT_TRUE(mentions(error, "piece 1")) << error.message();
+        EXPECT_LE(error.offset_bytes().value_or(UINT64_MAX), at);
+      });
+  // Its other pieces are whole.
+  std::vector<double> first(1000);
+  EXPECT_TRUE(step.read("speed", Part{3}, 0, std::span(first)).wait());
+  EXPECT_EQ(first, values_of(4, 3, 1000));
+}
+
+TEST_F(StoredFaults, without_verification_damage_is_read) {
+  writer_.write(large_step(4, kParts, kFiles));
+  const std::uint64_t at = [&] { return middle_of(newest_of(runtime_, path_), 3); }();
+  flip(file(file_of(3)), at);
+  const StoredStep step = newest_of(runtime_, path_, {.verification = Verification::kOff});
+  std::vector<double> values(elements_in(3));
+  ASSERT_TRUE(step.read("speed", Part{3}, std::span(values)).wait());
+  const std::vector<double> written = values_of(4, 3, values.size());
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    different += std::memcmp(&values[i], &written[i], sizeof(double)) != 0 ? 1 : 0;
+  EXPECT_EQ(different, 1U);
+}
+
+TEST_F(StoredFaults, a_flipped_bit_of_an_index_costs_its_file) {
+  writer_.write(large_step(4, kParts, kFiles));
+  flip(file(1), std::filesystem::file_size(file(1)) - format::kPageBytes + 300);
+  const StoredStep step = newest_of(runtime_, path_);
+  ASSERT_EQ(step.damages().size(), 1U);
+  expect_lost(
+      step, [](std::uint64_t part) { return file_of(part) == 1; },
+      [&](std::uint64_t part, const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorClass::kDamage);
+        EXPECT_EQ(error.path(), file(1));
+        EXPECT_TRUE(mentions(error, "part " + std::to_string(part))) << error.message();
+        EXPECT_TRUE(mentions(error, "step 4")) << error.message();
+      });
+}
+
+TEST_F(StoredFaults, a_lost_file_costs_what_was_in_it) {
+  writer_.write(large_step(4, kParts, kFiles));
+  std::filesystem::remove(file(2));
+  const StoredStep step = newest_of(runtime_, path_);
+  expect_lost(
+      step, [](std::uint64_t part) { return file_of(part) == 2; },
+      [&](std::uint64_t, const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorClass::kNotFound);
+        EXPECT_EQ(error.path(), file(2));
+      });
+}
+
+TEST_F(StoredFaults, a_file_that_is_cut_while_it_is_open_is_short) {
+  writer_.write(large_step(4, kParts, kFiles));
+  const StoredStep step = newest_of(runtime_, path_);
+  const std::uint64_t at = middle_of(step, 3);
+  std::filesystem::resize_file(file(file_of(3)), at);
+  std::vector<double> values(elements_in(3));
+  const auto got = step.read("speed", Part{3}, std::span(values)).wait();
+  ASSERT_EQ(error_class(got), ErrorClass::kShortFile);
+  EXPECT_TRUE(mentions(got.error(), "field speed, part 3")) << got.error().message();
+  EXPECT_EQ(got.error().path(), file(file_of(3)));
+}
+
+TEST_F(StoredFaults, a_damaged_header_keeps_nobody_from_reading) {
+  writer_.write(large_step(4, kParts, kFiles));
+  for (std::uint32_t number = 0; number < kFiles; ++number)
+    flip(file(number), 20);
+  const StoredStep step = newest_of(runtime_, path_);
+  for (std::uint64_t part = 0; part < kParts; ++part)
+    expect_part(step, Part{part});
+}
+
+TEST_F(StoredFaults, a_torn_slot_leaves_the_step_before) {
+  writer_.write(large_step(4, kParts, kFiles));
+  writer_.write(large_step(5, kParts, kFiles));
+  const std::uint64_t newest_slot = writer_.state().generation % 2;
+  flip(path_ + "/commits", newest_slot * format::kPageBytes + 200);
+  const auto dataset = runtime_.open_dataset(path_);
+  ASSERT_TRUE(dataset) << dataset.error().message();
+  EXPECT_EQ(dataset->newest_step(), 4U);
+  EXPECT_EQ(dataset->damages().size(), 1U);
+  expect_part(dataset->step(4).value(), Part{3});
+  flip(path_ + "/commits", (1 - newest_slot) * format::kPageBytes + 200);
+  EXPECT_EQ(error_class(runtime_.open_dataset(path_)), ErrorClass::kDamage);
+}
+
+TEST_F(StoredFaults, every_byte_of_a_compressed_dataset_is_guarded) {
+  std::mt19937_64 random(read::Random().seed());
+  TestStep written = large_step(4, kParts, 1);
+  written.codec = Codec::kZstd;
+  writer_.write(written);
+  const std::uint64_t size = std::filesystem::file_size(file(0));
+  for (int round = 0; round < 40; ++round) {
+    const std::uint64_t at = random() % size;
+    flip(file(0), at);
+    const auto step = runtime_.open_dataset(path_).value().step(4);
+    ASSERT_TRUE(step) << step.error().message();
+    for (std::uint64_t part = 0; part < kParts; ++part) {
+      std::vector<double> values(elements_in(part));
+      const auto got = step->read("speed", Part{part}, std::span(values)).wait();
+      ASSERT_TRUE(!got || values == values_of(4, part, values.size())) << "flipped at " << at;
+      if (!got) {
+        EXPECT_EQ(got.error().kind(), ErrorClass::kDamage) << got.error().message();
+      }
+    }
+    flip(file(0), at);
+  }
+}
+
+TEST_F(StoredFaults, a_lost_file_is_never_filled_in) {
+  TestStep written{.step = 1, .files = 2};
+  for (std::uint32_t i = 0; i < 2; ++i)
+    written.blocks.push_back({.field = {.name = "u",
+                                        .type = ElementType::kFloat64,
+                                        .kind = format::FieldKind::kGlobal,
+                                        .dimensions = 1,
+                                        .shape = {8}},
+                              .start = {4 * i},
+                              .shape = {4},
+                              .raw = raw_of(std::vector<double>(4, i)),
+                              .file = i});
+  writer_.write(written);
+  std::filesystem::remove(file(1));
+  const StoredStep step = newest_of(runtime_, path_);
+  std::vector<double> values(8);
+  EXPECT_EQ(
+      error_class(step.read("u", {.start = {0}, .count = {8}}, std::span(values), 1.0).wait()),
+      ErrorClass::kNotFound);
+  EXPECT_TRUE(step.read("u", {.start = {0}, .count = {4}}, std::span(values).first(4)).wait());
+}
+
+TEST_F(StoredFaults, steps_that_are_published_or_dropped_meanwhile_change_nothing_that_is_open) {
+  for (std::uint64_t step = 1; step <= 3; ++step)
+    writer_.write(large_step(step, kParts, kFiles));
+  const auto dataset = runtime_.open_dataset(path_);
+  const StoredStep first = dataset->step(1).value();
+  writer_.write(large_step(4, kParts, kFiles));
+  writer_.drop_before(3);
+  EXPECT_EQ(dataset->newest_step(), 3U);
+  EXPECT_EQ(error_class(dataset->step(4)), ErrorClass::kNotFound);
+  expect_part(first, Part{3});  // its files are as they were
+  for (std::uint32_t number = 0; number < kFiles; ++number)
+    std::filesystem::remove(file(number, 1));
+  const auto dropped = dataset->step(2);
+  ASSERT_EQ(error_class(dropped), ErrorClass::kClosed);
+  EXPECT_TRUE(mentions(dropped.error(), "step 2 was dropped")) << dropped.error().message();
+  EXPECT_EQ(runtime_.open_dataset(path_)->newest_step(), 4U);
+}
+
+TEST_F(StoredFaults, bytes_of_a_recycled_file_are_never_data) {
+  writer_.write(large_step(1, kParts, kFiles));
+  const StoredStep first = newest_of(runtime_, path_);
+  writer_.write(large_step(2, kParts, kFiles));
+  writer_.drop_before(2);
+  // The files of step 1 are overwritten in place, with what is at the same places of step 2.
+  for (std::uint32_t number = 0; number < kFiles; ++number) {
+    std::ifstream from(file(number, 1), std::ios::binary);
+    std::fstream to(file(number, 0), std::ios::in | std::ios::out | std::ios::binary);
+    to << from.rdbuf();
+  }
+  for (std::uint64_t part = 0; part < kParts; ++part) {
+    if (elements_in(part) == 0) continue;
+    std::vector<double> values(elements_in(part));
+    const auto got = first.read("speed", Part{part}, std::span(values)).wait();
+    ASSERT_EQ(error_class(got), ErrorClass::kClosed);
+    EXPECT_TRUE(mentions(got.error(), "step 1 was dropped")) << got.error().message();
+  }
+}
+
+}  // namespace
+}  // namespace forebay

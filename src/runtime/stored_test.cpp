@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of datasets, read back by one process.
+#include <algorithm>
+#include <atomic>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "runtime/stored_testing.hpp"
+
+namespace forebay {
+namespace {
+
+using format::Codec;
+using format::TestStep;
+using format::TestWriter;
+
+/// A dataset of one step, and a Runtime.
+class Stored : public testing::Test {
+ protected:
+  void write(const TestStep& step) { writer_.write(step); }
+  StoredStep newest(const StoredOptions& options = {}) {
+    return newest_of(runtime_, path_, options);
+  }
+
+  TemporaryFolder folder_;
+  std::string path_ = folder_ / "run.fb";
+  TestWriter writer_{path_, format::test_dataset()};
+  Runtime runtime_{tested()};
+};
+
+TEST_F(Stored, tells_what_there_is) {
+  write(format::test_step(3, 5, 2));
+  write(format::test_step(7, 6, 3));
+  const auto dataset = runtime_.open_dataset(path_);
+  ASSERT_TRUE(dataset) << dataset.error().message();
+  EXPECT_EQ(dataset->path(), path_);
+  EXPECT_EQ(std::vector(dataset->steps().begin(), dataset->steps().end()),
+            (std::vector<std::uint64_t>{3, 7}));
+  EXPECT_EQ(dataset->newest_step(), 7U);
+  EXPECT_TRUE(dataset->damages().empty());
+  const auto step = dataset->step(7);
+  ASSERT_TRUE(step) << step.error().message();
+  EXPECT_EQ(step->number(), 7U);
+  ASSERT_EQ(step->fields().size(), 2U);
+  EXPECT_EQ(step->fields()[0].name, "pressure");
+  EXPECT_EQ(step->fields()[0].type, ElementType::kFloat64);
+  EXPECT_EQ(step->fields()[0].kind, FieldKind::kParts);
+  EXPECT_EQ(step->fields()[1].dimensions, 2U);
+  EXPECT_EQ(step->fields()[1].blocks, 6U);
+  EXPECT_EQ(step->shape("velocity", Part{2}), (Shape{174, 3}));
+  EXPECT_EQ(step->elements("velocity", Part{2}), 174U * 3);
+  EXPECT_EQ(step->parts("pressure")->size(), 6U);
+  EXPECT_TRUE(step->has("pressure", Part{5}));
+  EXPECT_FALSE(step->has("pressure", Part{6}));
+  EXPECT_EQ(step->find("density"), nullptr);
+}
+
+TEST_F(Stored, parts_come_back_as_they_were_written) {
+  for (const Codec codec : {Codec::kNone, Codec::kZstd}) {
+    TestStep written = large_step(codec == Codec::kNone ? 1 : 2, 20, 3);
+    written.codec = codec;
+    write(written);
+    const StoredStep step = newest();
+    for (std::uint64_t part = 0; part < 20; ++part)
+      expect_part(step, Part{part});
+  }
+}
+
+TEST_F(Stored, an_empty_part_is_read_as_nothing) {
+  write(large_step(1, 6, 2));
+  const StoredStep step = newest();
+  EXPECT_EQ(step.shape("speed", Part{1}), Shape{0});
+  EXPECT_EQ(step.read("speed", Part{1}, std::span<double>()).wait(), ByteCount{0});
+}
+
+TEST_F(Stored, several_parts_are_one_request_in_the_order_asked_for) {
+  write(large_step(1, 30, 4));
+  const StoredStep step = newest();
+  const std::vector<Part> parts = {{17}, {3}, {29}, {1}, {3}, {14}, {8}};
+  const auto sizes = step.elements("speed", parts);
+  ASSERT_TRUE(sizes) << sizes.error().message();
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    EXPECT_EQ(sizes->at(i), elements_in(parts[i].number));
+    const auto values = values_of(1, parts[i].number, sizes->at(i));
+    expected.insert(expected.end(), values.begin(), values.end());
+  }
+  std::vector<double> values(expected.size());
+  const auto got = step.read("speed", std::span(parts), std::span(values)).wait();
+  ASSERT_TRUE(got) << got.error().message();
+  EXPECT_EQ(values, expected);
+}
+
+TEST_F(Stored, any_range_of_a_part_can_be_read) {
+  std::mt19937_64 random(read::Random().seed());
+  for (const Codec codec : {Codec::kNone, Codec::kZstd}) {
+    TestStep written = large_step(codec == Codec::kNone ? 1 : 2, 12, 2);
+    written.codec = codec;
+    write(written);
+    for (const Verification verification : {Verification::kOn, Verification::kOff}) {
+      const StoredStep step = newest({.verification = verification});
+      for (int round = 0; round < 60; ++round) {
+        const std::uint64_t part = random() % 12;
+        const std::uint64_t from = random() % (elements_in(part) + 1);
+        std::vector<double> values(random() % (elements_in(part) - from + 1));
+        const auto got = step.read("speed", Part{part}, from, std::span(values)).wait();
+        ASSERT_TRUE(got) << got.error().message();
+        for (std::size_t i = 0; i < values.size(); ++i)
+          ASSERT_EQ(values[i], value_at(written.step, part, from + i));
+      }
+    }
+  }
+}
+
+TEST_F(Stored, a_range_outside_its_part_is_refused) {
+  write(large_step(1, 6, 1));
+  std::vector<double> two(2);
+  const auto got = newest().read("speed", Part{0}, 999, std::span(two)).wait();
+  ASSERT_EQ(error_class(got), ErrorClass::kOutOfRange);
+  EXPECT_TRUE(mentions(got.error(), "part 0 has 1000 elements")) << got.error().message();
+}
+
+TEST_F(Stored, another_type_is_an_error_that_names_both) {
+  write(format::test_step(1, 3, 1));
+  const StoredStep step = newest();
+  std::vector<double> values(174 * 3);
+  const auto got = step.read("velocity", Part{2}, std::span(values)).wait();
+  ASSERT_EQ(error_class(got), ErrorClass::kInvalidArgument);
+  EXPECT_TRUE(mentions(got.error(), "float32")) << got.error().message();
+  EXPECT_TRUE(mentions(got.error(), "float64"));
+  std::vector<std::byte> bytes(174 * 3 * 4);
+  EXPECT_TRUE(step.read("velocity", Part{2}, std::span(bytes)).wait());
+  EXPECT_EQ(bytes, format::test_step(1, 3, 1).blocks[5].raw);
+}
+
+TEST_F(Stored, what_is_not_there_is_named) {
+  write(large_step(5, 6, 2));
+  const StoredStep step = newest();
+  double one = 0;
+  const auto field = step.read("heat", Part{0}, std::span(&one, 1)).wait();
+  ASSERT_EQ(error_class(field), ErrorClass::kNotFound);
+  EXPECT_TRUE(mentions(field.error(), "step 5, field heat")) << field.error().message();
+  const auto part = step.read("speed", Part{77}, std::span(&one, 1)).wait();
+  ASSERT_EQ(error_class(part), ErrorClass::kNotFound);
+  EXPECT_TRUE(mentions(part.error(), "part 77")) << part.error().message();
+  const auto dataset = runtime_.open_dataset(path_);
+  EXPECT_EQ(error_class(dataset->step(6)), ErrorClass::kNotFound);
+  EXPECT_EQ(error_class(runtime_.open_dataset(folder_ / "none")), ErrorClass::kNotFound);
+  const auto size = step.read("speed", Part{0}, std::span(&one, 1)).wait();
+  EXPECT_EQ(error_class(size), ErrorClass::kInvalidArgument);
+}
+
+TEST_F(Stored, names_of_fields_are_utf8) {
+  TestStep written = large_step(1, 3, 1);
+  for (format::TestBlock& block : written.blocks)
+    block.field.name = "Geschwindigkeit ∇φ";
+  write(written);
+  std::vector<double> values(elements_in(2));
+  ASSERT_TRUE(newest().read("Geschwindigkeit ∇φ", Part{2}, std::span(values)).wait());
+  EXPECT_EQ(values, values_of(1, 2, values.size()));
+}
+
+TEST_F(Stored, numbers_in_the_other_byte_order_are_turned_round) {
+  TestStep written = large_step(1, 4, 1);
+  for (format::TestBlock& block : written.blocks) {
+    block.field.order = ByteOrder::kBig;
+    for (std::size_t at = 0; at < block.raw.size(); at += sizeof(double))
+      std::ranges::reverse(std::span(block.raw).subspan(at, sizeof(double)));
+  }
+  write(written);
+  const StoredStep step = newest();
+  for (std::uint64_t part = 0; part < 4; ++part)
+    expect_part(step, Part{part});
+}
+
+TEST_F(Stored, a_hundred_thousand_small_parts_are_read_as_one) {
+  constexpr std::uint64_t kParts = 100'000;
+  TestStep written{.step = 1, .files = 2};
+  for (std::uint64_t part = 0; part < kParts; ++part)
+    written.blocks.push_back({.field = {.name = "n", .type = ElementType::kUint64},
+                              .part = part,
+                              .start = {},
+                              .shape = {1 + part % 3},
+                              .raw = raw_of(std::vector<std::uint64_t>(1 + part % 3, part)),
+                              .file = static_cast<std::uint32_t>(part % 2)});
+  write(written);
+  const StoredStep step = newest();
+  std::vector<Part> parts = step.parts("n").value();
+  ASSERT_EQ(parts.size(), kParts);
+  std::shuffle(parts.begin(), parts.end(), std::mt19937_64(1));
+  std::vector<std::uint64_t> expected;
+  for (const Part part : parts)
+    expected.insert(expected.end(), 1 + part.number % 3, part.number);
+  std::vector<std::uint64_t> values(expected.size());
+  const auto got = step.read("n", std::span<const Part>(parts), std::span(values)).wait();
+  ASSERT_TRUE(got) << got.error().message();
+  EXPECT_EQ(values, expected);
+}
+
+TEST_F(Stored, small_requests_from_file_to_file_keep_their_sessions) {
+  TestStep written{.step = 1, .files = 4};
+  for (std::uint64_t part = 0; part < 4000; ++part)
+    written.blocks.push_back({.field = {.name = "n", .type = ElementType::kUint64},
+                              .part = part,
+                              .start = {},
+                              .shape = {128},
+                              .raw = raw_of(std::vector<std::uint64_t>(128, part)),
+                              .file = static_cast<std::uint32_t>(part % 4)});
+  write(written);
+  struct Lines final : LogSink {
+    void write(LogLevel /*level*/, std::string_view /*line*/) noexcept override { ++count; }
+    std::atomic<int> count{0};
+  } lines;  // one for each session
+  Runtime runtime(tested({.log = &lines}));
+  const StoredStep step = newest_of(runtime, path_);
+  for (std::uint64_t part = 0; part < 4000; ++part) {
+    std::vector<std::uint64_t> values(128);
+    ASSERT_TRUE(step.read("n", Part{part}, std::span(values)).wait());
+    ASSERT_EQ(values, std::vector<std::uint64_t>(128, part));
+  }
+  EXPECT_LE(lines.count, 4 + 1);  // and perhaps one about the machine
+}
+
+TEST_F(Stored, many_requests_may_be_under_way_at_once) {
+  write(large_step(1, 40, 5));
+  const StoredStep step = newest();
+  std::vector<std::vector<double>> memory;
+  std::vector<Future<ByteCount>> requests;
+  for (std::uint64_t part = 0; part < 40; ++part) {
+    memory.emplace_back(elements_in(part));
+    requests.push_back(step.read("speed", Part{part}, std::span(memory.back())));
+  }
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const std::uint64_t part = (i * 17) % 40;
+    const auto got = requests[part].wait();
+    ASSERT_TRUE(got) << got.error().message();
+    EXPECT_EQ(memory[part], values_of(1, part, memory[part].size()));
+  }
+}
+
+TEST_F(Stored, a_dropped_request_touches_nothing_any_more) {
+  write(large_step(1, 4, 1));
+  const StoredStep step = newest();
+  std::vector<double> values(elements_in(3));
+  {
+    const auto dropped = step.read("speed", Part{3}, std::span(values));
+  }
+  std::vector<double> before = values;
+  for (std::uint64_t part = 0; part < 4; ++part)
+    expect_part(step, Part{part});
+  EXPECT_EQ(values, before);
+}
+
+TEST_F(Stored, little_memory_is_enough) {
+  write(large_step(1, 20, 6));
+  Runtime small(tested({.budget_bytes = 300_KiB}));
+  const StoredStep step = newest_of(small, path_);
+  for (std::uint64_t part = 0; part < 20; ++part)
+    expect_part(step, Part{part});
+}
+
+TEST_F(Stored, both_ways_of_access_read_the_same) {
+  write(large_step(1, 12, 2));
+  for (const Access access : {Access::kBuffered, Access::kDirect}) {
+    if (access == Access::kDirect && !reads_directly(path_ + "/data-000000.00000"))
+      GTEST_SKIP() << "no direct access in this folder";
+    const StoredStep step = newest({.plan = {.access = access}});
+    for (std::uint64_t part = 0; part < 12; ++part)
+      expect_part(step, Part{part});
+  }
+}
+
+TEST_F(Stored, a_coroutine_waits_for_parts) {
+  write(large_step(1, 6, 2));
+  const StoredStep step = newest();
+  std::vector<double> values(elements_in(3));
+  std::optional<Result<ByteCount>> outcome;
+  step.read("speed", Part{3}, std::span(values)).then(runtime_.loop(), [&](Result<ByteCount> got) {
+    outcome = std::move(got);
+  });
+  while (!outcome)
+    runtime_.loop().wait();
+  ASSERT_TRUE(outcome->has_value());
+  EXPECT_EQ(values, values_of(1, 3, values.size()));
+}
+
+}  // namespace
+}  // namespace forebay

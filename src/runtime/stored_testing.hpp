@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tests of stored datasets share: datasets whose every value tells where it belongs. For tests
+// only.
+#pragma once
+
+#include <forebay/runtime.hpp>
+
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "format/testing.hpp"
+#include "runtime/testing.hpp"
+
+namespace forebay {
+
+/// What a dataset that ranks read together must do, whatever the ranks are.
+class StoredRanksSuite : public comm::MakeTest {};
+
+/// The value of an element of a part.
+inline double value_at(std::uint64_t step, std::uint64_t part, std::uint64_t element) {
+  return static_cast<double>(step) * 1e12 + static_cast<double>(part) * 1e7 +
+         static_cast<double>(element);
+}
+
+inline std::vector<double> values_of(std::uint64_t step, std::uint64_t part, std::uint64_t count) {
+  std::vector<double> values(count);
+  for (std::uint64_t i = 0; i < count; ++i)
+    values[i] = value_at(step, part, i);
+  return values;
+}
+
+template <class T>
+std::vector<std::byte> raw_of(const std::vector<T>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// Elements of the parts of large_step(): uneven, one empty, some of several pieces.
+inline std::uint64_t elements_in(std::uint64_t part) {
+  constexpr std::array<std::uint64_t, 6> kElements = {1000, 0, 131'072, 300'001, 1, 140'000};
+  return kElements.at(part % kElements.size()) + part / kElements.size();
+}
+
+/// Parts of the field "speed", in another order than that of their numbers.
+inline format::TestStep large_step(std::uint64_t step, std::uint64_t parts, std::uint32_t files) {
+  format::TestStep result{.step = step, .files = files};
+  for (std::uint64_t i = 0; i < parts; ++i) {
+    const std::uint64_t part = parts - 1 - i;
+    result.blocks.push_back({.field = {.name = "speed", .type = ElementType::kFloat64},
+                             .part = part,
+                             .start = {},
+                             .shape = {elements_in(part)},
+                             .raw = raw_of(values_of(step, part, elements_in(part))),
+                             .file = static_cast<std::uint32_t>((part * 7 + 3) % files)});
+  }
+  return result;
+}
+
+/// Reads a part whole; an Error, or values that are not its own, fail the test.
+inline void expect_part(const StoredStep& step, Part part) {
+  std::vector<double> values(elements_in(part.number), -1.0);
+  const auto got = step.read("speed", part, std::span(values)).wait();
+  ASSERT_TRUE(got) << got.error().message();
+  EXPECT_EQ(*got, values.size() * sizeof(double));
+  EXPECT_EQ(values, values_of(step.number(), part.number, values.size()));
+}
+
+inline StoredStep newest_of(Runtime& runtime,
+                            const std::string& path,
+                            const StoredOptions& options = {}) {
+  auto dataset = runtime.open_dataset(path, options);
+  EXPECT_TRUE(dataset) << (dataset ? "" : dataset.error().message());
+  auto step = dataset.value().step(dataset->newest_step().value());
+  EXPECT_TRUE(step) << (step ? "" : step.error().message());
+  return step.value();
+}
+
+}  // namespace forebay

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent's loop, and who reads which letter.
+#include "write/agent.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <poll.h>
+
+#include "base/service_thread.hpp"
+#include "comm/error_bytes.hpp"
+#include "write/leftovers.hpp"
+
+namespace forebay::write {
+
+void AgentContext::report_failure(const StepName& step, const Error& why) {
+  send(comm::Rank{Routes::coordinator()}, LetterKind::kFailed, words_of(step), comm::to_bytes(why));
+}
+
+Result<std::shared_ptr<Agent>> Agent::start(Setup setup) {
+  auto bell = shm::Doorbell::create();
+  if (!bell) return tl::unexpected<Error>(bell.error());
+  std::shared_ptr<Agent> agent(new Agent(std::move(setup), std::move(*bell)));
+  auto thread = start_service_thread("fb-dataset", [raw = agent.get()] { raw->run(); });
+  if (!thread) return tl::unexpected<Error>(thread.error());
+  agent->thread_ = std::move(*thread);
+  return agent;
+}
+
+Agent::Agent(Setup setup, shm::Doorbell bell)
+    : setup_(std::move(setup)),
+      office_(std::move(setup_.office)),
+      bell_(std::move(bell)),
+      routes_(setup_.crew, setup_.plan),
+      member_(*this, setup_.on_resolved),
+      writer_(*this, setup_.receiving) {
+  const std::uint32_t me = office_->rank().number;
+  const bool owns = routes_.is_writer(me) && routes_.owner_of(routes_.file_of(me)) == me;
+  if (owns) owner_.emplace(*this, FileOwner::Setup{setup_.dataset, setup_.first_group, 0});
+  if (setup_.publisher) coordinator_.emplace(*this, setup_.publisher, *setup_.lease);
+}
+
+Agent::~Agent() { stop(kDoNotBlock); }
+
+bool Agent::is_on_my_node(comm::Rank other) const noexcept {
+  return setup_.crew.node_of(other.number) == setup_.crew.node_of(rank().number);
+}
+
+bool Agent::tell(std::function<void(Member&)> what) {
+  return enqueue([this, what = std::move(what)] { what(member_); });
+}
+
+void Agent::press() {
+  post([this] { writer_.write_alone(); });
+}
+
+void Agent::post(std::function<void()> work) { enqueue(std::move(work)); }
+
+bool Agent::enqueue(std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_ended_) return false;
+    posted_.push_back(std::move(work));
+  }
+  bell_.ring();
+  return true;
+}
+
+void Agent::stop(Deadline deadline) noexcept {
+  {
+    std::unique_lock lock(mutex_);
+    const auto ended = [this] { return has_ended_; };
+    if (thread_.joinable() && deadline) changed_.wait_until(lock, *deadline, ended);
+    is_stopping_ = true;
+  }
+  bell_.ring();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool Agent::has_ended() const {
+  const std::lock_guard lock(mutex_);
+  return has_ended_;
+}
+
+void Agent::run() {
+  if (owner_) owner_->start();
+  send(comm::Rank{Routes::coordinator()}, LetterKind::kHello, {}, {});
+  while (!is_over()) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_stopping_) break;
+    }
+    const TimePoint now = std::chrono::steady_clock::now();
+    if (owner_) owner_->tick(now);
+    if (coordinator_) coordinator_->tick(now);
+    wait(now);
+    run_posted();
+    office_->attend(*this);
+    member_.hash_a_piece();
+    written_bytes_.store(writer_.written_bytes(), std::memory_order_relaxed);
+  }
+  end();
+}
+
+bool Agent::is_over() const noexcept {
+  const bool is_free = all_left_ || (is_orphan_ && member_.has_left());
+  return is_free && office_->queued_bytes() == 0;
+}
+
+/// Sleeps until there is something to do.
+void Agent::wait(TimePoint now) {
+  std::array<pollfd, 2> entries{
+      {{office_->descriptor(), POLLIN, 0}, {bell_.descriptor().get(), POLLIN, 0}}};
+  std::optional<TimePoint> due = office_->due();
+  const auto consider = [&due](const std::optional<TimePoint>& other) {
+    if (other && (!due || *other < *due)) due = other;
+  };
+  if (owner_) consider(owner_->due());
+  if (coordinator_) consider(coordinator_->due());
+  int wait_ms = -1;
+  if (due) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*due - now).count();
+    wait_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
+  }
+  if (member_.has_pieces_to_hash()) wait_ms = 0;
+  ::poll(entries.data(), entries.size(), wait_ms);
+}
+
+void Agent::run_posted() {
+  bell_.clear();
+  std::vector<std::function<void()>> posted;
+  {
+    const std::lock_guard lock(mutex_);
+    posted.swap(posted_);
+  }
+  for (const auto& work : posted)
+    work();
+}
+
+/// Ends what is left: files first, so that nothing more is written out of memory that goes.
+void Agent::end() {
+  if (owner_) owner_->end();
+  const Error why = error(ErrorClass::kClosed, "write a dataset", "it was ended before this step");
+  setup_.round_caller.reset();
+  setup_.lane->stop(why);
+  run_posted();
+  if (setup_.lease && setup_.lease->check())
+    remove_leftovers(setup_.path, setup_.publisher->steps());
+  setup_.lease.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+    posted_.clear();
+  }
+  member_.end(why);
+  changed_.notify_all();
+}
+
+void Agent::send(comm::Rank to, LetterKind kind, const Words& words, comm::Bytes payload) {
+  const comm::LinkHeader header{.kind = static_cast<std::uint32_t>(kind), .words = words};
+  // Who cannot be reached is lost, which is told on its own.
+  std::ignore = payload.empty() ? office_->send(to, header, std::span<const std::byte>())
+                                : office_->send(to, header, std::move(payload));
+}
+
+void Agent::send_in_place(comm::Rank to,
+                          LetterKind kind,
+                          const Words& words,
+                          std::span<const std::byte> payload,
+                          comm::Link::OnSent on_sent) {
+  const comm::LinkHeader header{.kind = static_cast<std::uint32_t>(kind), .words = words};
+  std::ignore = office_->send(to, header, payload, std::move(on_sent));
+}
+
+Result<std::span<std::byte>> Agent::place(comm::Rank from, const comm::LinkHeader& header) {
+  if (header.kind == static_cast<std::uint32_t>(LetterKind::kBytes))
+    return writer_.room_for(from, header.words[0], header.payload_bytes);
+  comm::Bytes& bytes = payloads_[from.number];
+  bytes.resize(header.payload_bytes);
+  return std::span(bytes);
+}
+
+Status Agent::received(comm::Rank from,
+                       const comm::LinkHeader& header,
+                       std::span<const std::byte> payload) {
+  if (header.kind == static_cast<std::uint32_t>(LetterKind::kBytes)) {
+    if (!payload.empty()) writer_.bytes_came(from, header.words[0]);
+    return {};
+  }
+  // Reading may lead to other letters, but to none of this rank before this one has been read.
+  const comm::Bytes kept = payload.empty() ? comm::Bytes() : std::move(payloads_[from.number]);
+  read(from, header, kept);
+  return {};
+}
+
+void Agent::read(comm::Rank from,
+                 const comm::LinkHeader& header,
+                 std::span<const std::byte> payload) {
+  switch (static_cast<LetterKind>(header.kind)) {
+    case LetterKind::kSend:
+    case LetterKind::kTaken:
+    case LetterKind::kOffer:
+    case LetterKind::kFinish:
+    case LetterKind::kGo:
+    case LetterKind::kPlace:
+      return read_as_writer(from, header, payload);
+    case LetterKind::kAskPlace:
+    case LetterKind::kTrim:
+    case LetterKind::kTurnOver:
+    case LetterKind::kReady:
+    case LetterKind::kPart:
+      return read_as_owner(from, header, payload);
+    case LetterKind::kAnnounce:
+    case LetterKind::kFailed:
+    case LetterKind::kSealed:
+    case LetterKind::kLeave:
+      return read_as_coordinator(from, header, payload);
+    case LetterKind::kWritten:
+      return member_.written(step_of(header), payload);
+    case LetterKind::kResolved:
+      return read_resolved(header, payload);
+    case LetterKind::kGone:
+      return read_gone(header, payload);
+    case LetterKind::kPruned:
+      return read_pruned(header);
+    case LetterKind::kAllLeft:
+      all_left_ = true;
+      return;
+    case LetterKind::kHello:
+    case LetterKind::kBytes:
+      return;
+  }
+}
+
+void Agent::read_gone(const comm::LinkHeader& header, std::span<const std::byte> payload) {
+  const comm::Rank gone{static_cast<std::uint32_t>(header.words[0])};
+  if (owner_) owner_->gone(gone, comm::error_from(payload));
+}
+
+void Agent::read_pruned(const comm::LinkHeader& header) {
+  const format::DataFileName name{header.words[0], static_cast<std::uint32_t>(header.words[1])};
+  setup_.lane->recycle(name, [](const Status& /*done*/) {});
+}
+
+void Agent::read_as_writer(comm::Rank from,
+                           const comm::LinkHeader& header,
+                           std::span<const std::byte> payload) {
+  const auto& words = header.words;
+  const bool is_relayed = (words[0] & kRelayed) != 0;
+  switch (static_cast<LetterKind>(header.kind)) {
+    case LetterKind::kSend:
+      return is_relayed ? writer_.send_bytes(from, words[0]) : member_.send_bytes(from, words[0]);
+    case LetterKind::kTaken:
+      return is_relayed ? writer_.taken(words[0]) : member_.taken(words[0]);
+    case LetterKind::kOffer:
+      return writer_.offered(from, letter_from<OfferLetter>(payload));
+    case LetterKind::kFinish:
+      return writer_.finish(step_of(header), from.number, static_cast<std::uint32_t>(words[2]));
+    case LetterKind::kGo:
+      return writer_.go(step_of(header), static_cast<std::uint32_t>(words[2]));
+    default:
+      return writer_.placed(words[0], words[1]);
+  }
+}
+
+void Agent::read_as_owner(comm::Rank from,
+                          const comm::LinkHeader& header,
+                          std::span<const std::byte> payload) {
+  if (!owner_) return;
+  const auto& words = header.words;
+  switch (static_cast<LetterKind>(header.kind)) {
+    case LetterKind::kAskPlace:
+      return owner_->asked(from, step_of(header), words[2], words[3]);
+    case LetterKind::kTrim:
+      return owner_->trim(words[0], {words[1], words[2]}, words[3]);
+    case LetterKind::kTurnOver:
+      return owner_->turn_over(from);
+    case LetterKind::kReady:
+      return owner_->ready(from, step_of(header), static_cast<std::uint32_t>(words[2]));
+    default:
+      return owner_->part_came(from, step_of(header), payload);
+  }
+}
+
+void Agent::read_as_coordinator(comm::Rank from,
+                                const comm::LinkHeader& header,
+                                std::span<const std::byte> payload) {
+  if (!coordinator_) return;
+  switch (static_cast<LetterKind>(header.kind)) {
+    case LetterKind::kAnnounce:
+      return coordinator_->announced(from, step_of(header), payload);
+    case LetterKind::kFailed:
+      return coordinator_->failed(from, step_of(header), comm::error_from(payload));
+    case LetterKind::kSealed:
+      return coordinator_->sealed(from, letter_from<SealedLetter>(payload));
+    default:
+      return coordinator_->leave(from);
+  }
+}
+
+void Agent::read_resolved(const comm::LinkHeader& header, std::span<const std::byte> payload) {
+  const StepName step = step_of(header);
+  const bool is_published = header.words[2] != 0;
+  const Status outcome = is_published ? Status() : Status(tl::unexpect, comm::error_from(payload));
+  writer_.resolved(step, outcome);
+  if (owner_) owner_->resolved(step, outcome);
+  member_.resolved(step, outcome);
+}
+
+void Agent::lost(comm::Rank peer, const Error& why) {
+  payloads_.erase(peer.number);
+  if (all_left_) return;
+  writer_.lost(peer);
+  if (owner_) owner_->gone(peer, why);
+  member_.lost(peer, why);
+  if (coordinator_) coordinator_->lost(peer, why);
+  if (peer.number == Routes::coordinator()) is_orphan_ = true;
+}
+
+}  // namespace forebay::write

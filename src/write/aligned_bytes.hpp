@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes at a multiple of 4 KiB, as direct writing wants them: for what is small and made anew.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+
+#include "format/records.hpp"
+
+namespace forebay::write {
+
+class AlignedBytes {
+ public:
+  AlignedBytes() = default;
+  /// A copy, filled up with zeros to whole pages.
+  explicit AlignedBytes(std::span<const std::byte> bytes)
+      : size_bytes_(format::round_up(bytes.size(), format::kPageBytes)),
+        bytes_(static_cast<std::byte*>(std::aligned_alloc(format::kPageBytes, size_bytes_))) {
+    if (bytes_ == nullptr) throw std::bad_alloc();
+    std::memcpy(bytes_.get(), bytes.data(), bytes.size());
+    std::memset(bytes_.get() + bytes.size(), 0, size_bytes_ - bytes.size());
+  }
+
+  std::span<const std::byte> bytes() const noexcept { return {bytes_.get(), size_bytes_}; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const noexcept { std::free(bytes); }
+  };
+  std::size_t size_bytes_ = 0;
+  std::unique_ptr<std::byte, Free> bytes_;
+};
+
+}  // namespace forebay::write

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what ranks say of a step to the slot that makes it visible, or to the reason why not.
+#include "write/coordinator.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <ranges>
+#include <utility>
+
+#include "comm/error_bytes.hpp"
+
+namespace forebay::write {
+
+namespace {
+
+std::string list_of(const std::vector<std::uint32_t>& numbers) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(numbers.size(), kShown); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(numbers[i]);
+  return numbers.size() > kShown ? text + " and others" : text;
+}
+
+std::uint64_t wall_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  return static_cast<std::uint64_t>(ns);
+}
+
+std::string text_of_step(const StepName& step) { return "write step " + std::to_string(step.step); }
+
+}  // namespace
+
+Coordinator::Collected* Coordinator::find_or_begin(const StepName& step) {
+  if (skipped_.contains(step)) return nullptr;
+  const auto [found, is_new] = steps_.try_emplace(step);
+  if (is_new) found->second.due = std::chrono::steady_clock::now() + context_.plan().deadline;
+  return &found->second;
+}
+
+void Coordinator::announced(comm::Rank from,
+                            const StepName& step,
+                            std::span<const std::byte> fields) {
+  Collected* const collected = find_or_begin(step);
+  if (collected == nullptr) return;
+  collected->announced.insert(from.number);
+  for (format::FieldDefinition& field : fields_from(fields)) {
+    const auto known = collected->fields.try_emplace(field.name, Known{field, from.number}).first;
+    if (known->second.field == field) continue;
+    const std::string cause = "field '" + field.name + "' is " + description_of(field) +
+                              " here, and " + description_of(known->second.field) + " on rank " +
+                              std::to_string(known->second.rank);
+    const Error why = context_.error(ErrorClass::kInvalidArgument, text_of_step(step), cause);
+    return skip(step, on_rank(why, from.number));
+  }
+  for (const auto& [rank, why] : lost_)
+    if (!collected->announced.contains(rank)) return skip(step, why);
+  for (const std::uint32_t rank : left_) {
+    if (collected->announced.contains(rank)) continue;
+    const Error why = context_.error(ErrorClass::kClosed, text_of_step(step),
+                                     "the rank has closed the dataset before this step");
+    return skip(step, on_rank(why, rank));
+  }
+  publish_next();
+}
+
+void Coordinator::failed(comm::Rank from, const StepName& step, const Error& why) {
+  if (find_or_begin(step) != nullptr) skip(step, on_rank(why, from.number));
+}
+
+void Coordinator::sealed(comm::Rank /*from*/, const SealedLetter& letter) {
+  Collected* const collected = find_or_begin(letter.step);
+  if (collected == nullptr) return;
+  collected->files.emplace(letter.file, letter);
+  publish_next();
+}
+
+bool Coordinator::is_complete(const Collected& collected) const {
+  const Routes& routes = context_.routes();
+  return collected.announced.size() == routes.computing() &&
+         collected.files.size() == routes.file_count();
+}
+
+/// Steps are published one at a time, the oldest first: what is not complete holds up those behind
+/// it until its deadline.
+void Coordinator::publish_next() {
+  if (steps_.empty()) return;
+  const auto& [step, collected] = *steps_.begin();
+  if (collected.is_publishing || !is_complete(collected)) return;
+  steps_.begin()->second.is_publishing = true;
+  publish(step, collected);
+}
+
+void Coordinator::publish(const StepName& step, const Collected& collected) {
+  format::StepEntry entry{.step = step.step, .group = step.group, .wall_ns = wall_ns()};
+  entry.writers = context_.routes().writer_count();
+  entry.strategy = static_cast<std::uint16_t>(context_.plan().strategy);
+  for (const auto& [file, letter] : collected.files) {
+    entry.files.push_back({file, letter.index});
+    entry.raw_bytes += letter.raw_bytes;
+    entry.stored_bytes += letter.stored_bytes;
+  }
+  const auto over = [this, step](const Status& outcome) {
+    context_.post([this, step, outcome] {
+      resolve(step, outcome);
+      publish_next();
+    });
+  };
+  const auto publish_it = [this, entry, over] {
+    // Whoever was stopped for long may have been taken for dead, and somebody else publishes now.
+    const Status is_mine = lease_.check();
+    over(is_mine ? publisher_->publish(entry) : is_mine);
+    if (is_mine) prune();
+  };
+  // The names of new files are made durable once for the step, by who publishes it.
+  context_.lane().sync_folder([this, over, publish_it](const Status& outcome) {
+    if (outcome)
+      context_.lane().run(publish_it);
+    else
+      over(outcome);
+  });
+}
+
+/// On the lane's thread, once the new step is durable: what is too old goes, and the owners of its
+/// files keep them for later steps. What fails here is tried again with the next step.
+void Coordinator::prune() {
+  const std::uint32_t keep = context_.plan().keep;
+  const std::vector<format::StepEntry> steps = publisher_->steps();
+  if (keep == 0 || steps.size() <= keep) return;
+  const auto first_kept = steps.end() - keep;
+  if (const Status dropped = publisher_->drop_before(first_kept->step); !dropped) return;
+  for (auto step = steps.begin(); step != first_kept; ++step) {
+    if (step->group == first_kept->group) continue;
+    for (const format::FileEntry& file : step->files)
+      context_.post([this, name = format::DataFileName{step->group, file.file}] { let_go(name); });
+  }
+}
+
+/// To whoever makes such files, and may use it again.
+void Coordinator::let_go(const format::DataFileName& name) {
+  const Routes& routes = context_.routes();
+  if (name.file >= routes.file_count())
+    return context_.lane().remove(name, [](const Status& /*done*/) {});
+  const comm::Rank owner{routes.owner_of(name.file)};
+  context_.send(owner, LetterKind::kPruned, {name.group, name.file}, {});
+}
+
+void Coordinator::skip(const StepName& step, const Error& why) {
+  const auto found = steps_.find(step);
+  // All of it is durable already: what fails now is a later step's concern.
+  if (found == steps_.end() || found->second.is_publishing) return;
+  resolve(step, Status(tl::unexpect, why));
+  publish_next();
+}
+
+void Coordinator::resolve(const StepName& step, const Status& outcome) {
+  steps_.erase(step);
+  if (!outcome) skipped_.insert(step);
+  const comm::Bytes why = outcome ? comm::Bytes() : comm::to_bytes(outcome.error());
+  to_all(LetterKind::kResolved, words_of(step, outcome ? 1 : 0), why);
+}
+
+void Coordinator::to_all(LetterKind kind,
+                         const AgentContext::Words& words,
+                         const comm::Bytes& payload) {
+  for (std::uint32_t rank = 0; rank < context_.rank_count(); ++rank)
+    if (!lost_.contains(rank)) context_.send(comm::Rank{rank}, kind, words, payload);
+}
+
+void Coordinator::lost(comm::Rank rank, const Error& why) {
+  const bool has_left = left_.contains(rank.number);
+  if (!lost_.emplace(rank.number, why).second || has_left) return end_if_all_left();
+  to_all(LetterKind::kGone, {rank.number}, comm::to_bytes(why));
+  std::vector<StepName> missing;
+  for (const auto& [step, collected] : steps_) {
+    const bool owns_nothing_open = std::ranges::all_of(
+        std::views::iota(0U, context_.routes().file_count()), [&](std::uint32_t file) {
+          return context_.routes().owner_of(file) != rank.number || collected.files.contains(file);
+        });
+    const bool is_fine = collected.announced.contains(rank.number) && owns_nothing_open;
+    if (!is_fine) missing.push_back(step);
+  }
+  for (const StepName& step : missing)
+    skip(step, why);
+  end_if_all_left();
+}
+
+void Coordinator::leave(comm::Rank from) {
+  left_.insert(from.number);
+  std::vector<StepName> missing;
+  for (const auto& [step, collected] : steps_)
+    if (!collected.announced.contains(from.number)) missing.push_back(step);
+  for (const StepName& step : missing) {
+    const Error why = context_.error(ErrorClass::kClosed, text_of_step(step),
+                                     "the rank has closed the dataset before this step");
+    skip(step, on_rank(why, from.number));
+  }
+  end_if_all_left();
+}
+
+void Coordinator::end_if_all_left() {
+  if (has_ended_ || !steps_.empty()) return;
+  for (std::uint32_t rank = 0; rank < context_.routes().computing(); ++rank)
+    if (!left_.contains(rank) && !lost_.contains(rank)) return;
+  has_ended_ = true;
+  to_all(LetterKind::kAllLeft, {}, {});
+}
+
+std::string Coordinator::missing_of(const Collected& collected) const {
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t rank = 0; rank < context_.routes().computing(); ++rank)
+    if (!collected.announced.contains(rank)) ranks.push_back(rank);
+  if (!ranks.empty()) return "ranks that have not committed it: " + list_of(ranks);
+  for (std::uint32_t file = 0; file < context_.routes().file_count(); ++file)
+    if (!collected.files.contains(file)) ranks.push_back(context_.routes().owner_of(file));
+  return "files are not durable yet of ranks " + list_of(ranks);
+}
+
+void Coordinator::tick(TimePoint now) {
+  std::vector<StepName> late;
+  for (const auto& [step, collected] : steps_)
+    if (!collected.is_publishing && !is_complete(collected) && collected.due <= now)
+      late.push_back(step);
+  for (const StepName& step : late) {
+    const std::string cause = "not complete " + std::to_string(context_.plan().deadline.count()) +
+                              " ms after the first rank was done; " + missing_of(steps_.at(step));
+    skip(step, context_.error(ErrorClass::kLimit, text_of_step(step), cause));
+  }
+}
+
+std::optional<TimePoint> Coordinator::due() const noexcept {
+  std::optional<TimePoint> first;
+  for (const auto& [step, collected] : steps_)
+    if (!collected.is_publishing && !is_complete(collected) && (!first || collected.due < *first))
+      first = collected.due;
+  return first;
+}
+
+}  // namespace forebay::write

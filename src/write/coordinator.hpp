@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Coordinator: hears from all ranks what became of a step, and decides. A step is published when
+// every rank has committed it and every file of it is durable, after all steps before it; or it is
+// skipped, because a rank could not, is gone, or did not come in time. Everybody is told.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "format/records.hpp"
+#include "write/agent_context.hpp"
+#include "write/lease.hpp"
+#include "write/publisher.hpp"
+#include "write/rank_step.hpp"
+
+namespace forebay::write {
+
+/// Belongs to the agent's thread of the coordinating rank.
+class Coordinator {
+ public:
+  /// The lease outlives what it has the lane do.
+  Coordinator(AgentContext& context, std::shared_ptr<Publisher> publisher, const Lease& lease)
+      : context_(context), publisher_(std::move(publisher)), lease_(lease) {}
+
+  void announced(comm::Rank from, const StepName& step, std::span<const std::byte> fields);
+  void failed(comm::Rank from, const StepName& step, const Error& why);
+  void sealed(comm::Rank from, const SealedLetter& letter);
+  void leave(comm::Rank from);
+  void lost(comm::Rank rank, const Error& why);
+
+  void tick(TimePoint now);
+  std::optional<TimePoint> due() const noexcept;
+
+ private:
+  struct Known {
+    format::FieldDefinition field;
+    std::uint32_t rank = 0;  ///< who said so first
+  };
+  struct Collected {
+    TimePoint due;
+    std::set<std::uint32_t> announced;
+    std::map<std::string, Known> fields;
+    std::map<std::uint32_t, SealedLetter> files;
+    bool is_publishing = false;
+  };
+
+  Collected* find_or_begin(const StepName& step);
+  void publish_next();
+  void publish(const StepName& step, const Collected& collected);
+  void resolve(const StepName& step, const Status& outcome);
+  void prune();
+  void let_go(const format::DataFileName& name);
+  void skip(const StepName& step, const Error& why);
+  void end_if_all_left();
+  bool is_complete(const Collected& collected) const;
+  std::string missing_of(const Collected& collected) const;
+  void to_all(LetterKind kind, const AgentContext::Words& words, const comm::Bytes& payload);
+
+  AgentContext& context_;
+  const std::shared_ptr<Publisher> publisher_;
+  const Lease& lease_;
+  std::map<StepName, Collected> steps_;
+  std::set<StepName> skipped_;
+  std::map<std::uint32_t, Error> lost_;
+  std::set<std::uint32_t> left_;
+  bool has_ended_ = false;
+};
+
+}  // namespace forebay::write

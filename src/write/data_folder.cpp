@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/data_folder.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/descriptor.hpp"
+#include "base/uninterrupted.hpp"
+#include "format/data_header.hpp"
+#include "storage/file_system.hpp"
+#include "stream/write_access.hpp"
+#include "write/folder_entries.hpp"
+
+namespace forebay::write {
+
+namespace {
+
+/// A page at an address that suits direct access.
+struct alignas(format::kPageBytes) Page {
+  format::HeaderPage bytes;
+};
+
+}  // namespace
+
+std::string DataFolder::path_of(const format::DataFileName& name) const {
+  return setup_.folder + "/" + text_of(name);
+}
+
+/// Names of data files are there once in a dataset, so those of free files are too, whichever rank
+/// has them.
+std::string DataFolder::free_path_of(const format::DataFileName& name) const {
+  return setup_.folder + "/" + std::string(kFreePrefix) + text_of(name);
+}
+
+Access DataFolder::access_for(std::uint64_t expected_bytes) {
+  if (setup_.access) return *setup_.access;
+  if (!file_system_) {
+    const Descriptor folder(uninterrupted(
+        [&] { return ::open(setup_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+    if (!folder) return Access::kBuffered;  // whoever opens the file meets the error
+    file_system_ = storage::file_system_of(folder.get());
+  }
+  return stream::choose_write_access(
+             {.file_system = *file_system_, .direct_works = true, .expected_bytes = expected_bytes})
+      .access;
+}
+
+Result<DataFolder::FilePointer> DataFolder::open_with(const std::string& path,
+                                                      storage::Intent intent,
+                                                      Access access) {
+  auto file = storage::open_file(path, {.intent = intent, .access = access});
+  const bool may_be_buffered = access == Access::kDirect && !setup_.access;
+  if (file || !may_be_buffered || file.error().kind() != ErrorClass::kUnsupported) return file;
+  // It was made before direct access to it was refused.
+  if (intent == storage::Intent::kCreateNew) intent = storage::Intent::kCreate;
+  return storage::open_file(path, {.intent = intent, .access = Access::kBuffered});
+}
+
+/// Gives a file that is kept the name. One of the same group is not taken: an index that is left in
+/// it would look like one of this file.
+Result<bool> DataFolder::take_free_file(const format::DataFileName& name) {
+  for (std::size_t i = free_.size(); i-- > 0;) {
+    const format::DataFileName kept = free_[i];
+    if (kept.group == name.group) continue;
+    free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(i));
+    const std::string path = path_of(name);
+    if (std::rename(free_path_of(kept).c_str(), path.c_str()) == 0) return true;
+    if (errno != ENOENT)
+      return tl::unexpected<Error>(system_error({.operation = "create", .path = path}, errno));
+  }
+  return false;
+}
+
+Result<DataFolder::FilePointer> DataFolder::make(const std::string& path, Access access) {
+  auto file = open_with(path, storage::Intent::kCreateNew, access);
+  if (!file && file.error().error_number() == EEXIST) {
+    if (const Status removed = remove_entry(path); !removed)
+      return tl::unexpected<Error>(removed.error());
+    file = open_with(path, storage::Intent::kCreateNew, access);
+  }
+  if (file) storage::wish_stripes(**file, setup_.stripes);
+  return file;
+}
+
+Result<DataFolder::FilePointer> DataFolder::create(const format::DataFileName& name,
+                                                   std::uint64_t expected_bytes) {
+  const std::string path = path_of(name);
+  const auto is_recycled = take_free_file(name);
+  if (!is_recycled) return tl::unexpected<Error>(is_recycled.error());
+  const Access access = access_for(expected_bytes);
+  auto file = *is_recycled ? open_with(path, storage::Intent::kWrite, access) : make(path, access);
+  if (!file) return file;
+  if (const Status filled = fill(**file, name, expected_bytes); !filled) {
+    static_cast<void>(remove_entry(path));
+    return tl::unexpected<Error>(filled.error());
+  }
+  return file;
+}
+
+Status DataFolder::fill(storage::File& file,
+                        const format::DataFileName& name,
+                        std::uint64_t expected_bytes) {
+  if (const Status reserved = reserve(file, expected_bytes); !reserved) return reserved;
+  const auto page = std::make_unique<Page>();
+  page->bytes = format::encode_header({.dataset = setup_.dataset, .name = name});
+  const auto written = file.write_at(page->bytes, 0);
+  return written ? Status() : tl::unexpected<Error>(written.error());
+}
+
+Status DataFolder::reserve(storage::File& file, std::uint64_t expected_bytes) {
+  const ByteRange wanted{0, std::max(expected_bytes, format::kPageBytes)};
+  Status reserved = file.allocate(wanted);
+  if (!reserved && reserved.error().kind() == ErrorClass::kNoSpace && !free_.empty()) {
+    give_up_free_files();
+    reserved = file.allocate(wanted);
+  }
+  if (!reserved && reserved.error().kind() == ErrorClass::kUnsupported) return {};
+  return reserved;
+}
+
+void DataFolder::give_up_free_files() {
+  for (const format::DataFileName& name : free_)
+    static_cast<void>(remove_entry(free_path_of(name)));
+  free_.clear();
+}
+
+Result<DataFolder::FilePointer> DataFolder::open(const format::DataFileName& name) {
+  auto file = open_with(path_of(name), storage::Intent::kWrite, access_for(0));
+  if (!file) return file;
+  const auto page = std::make_unique<Page>();
+  const auto read = (*file)->read_at(page->bytes, 0);
+  if (!read) return tl::unexpected<Error>(read.error());
+  const auto header = format::decode_header(std::span(page->bytes).first(*read), (*file)->path());
+  if (!header) return tl::unexpected<Error>(header.error());
+  if (*header == format::DataHeader{.dataset = setup_.dataset, .name = name}) return file;
+  return failure({.kind = ErrorClass::kDamage,
+                  .operation = "open",
+                  .path = (*file)->path(),
+                  .offset_bytes = 0,
+                  .cause = "its header is that of " + text_of(header->name) + " of dataset " +
+                           format::text_of(header->dataset)});
+}
+
+Status DataFolder::recycle(const format::DataFileName& name) {
+  if (free_.size() >= setup_.free_files_max) return remove(name);
+  const std::string path = path_of(name);
+  if (std::rename(path.c_str(), free_path_of(name).c_str()) != 0)
+    return tl::unexpected<Error>(system_error({.operation = "recycle", .path = path}, errno));
+  free_.push_back(name);
+  return {};
+}
+
+Status DataFolder::remove(const format::DataFileName& name) { return remove_entry(path_of(name)); }
+
+Status DataFolder::sync() const { return sync_entries(setup_.folder); }
+
+}  // namespace forebay::write

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// DataFolder: what a lane does with the names of its dataset's folder. Files are made, found, set
+// aside for later use, and removed; all of it blocks, so all of it is done as errands.
+#pragma once
+
+#include <forebay/access.hpp>
+#include <forebay/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/records.hpp"
+#include "storage/file.hpp"
+#include "storage/stripes.hpp"
+
+namespace forebay::write {
+
+/// With it begins the name of a file that is kept for later use; the rest is the name that it had.
+inline constexpr std::string_view kFreePrefix = "free-";
+
+/// One thread at a time.
+class DataFolder {
+ public:
+  struct Setup {
+    std::string folder;
+    format::DatasetId dataset = {};
+    std::optional<Access> access = {};
+    storage::StripeWish stripes = {};
+    std::size_t free_files_max = 0;
+  };
+  explicit DataFolder(Setup setup) : setup_(std::move(setup)) {}
+
+  using FilePointer = std::unique_ptr<storage::File>;
+
+  /// A file of this name with a header, and with space for so many bytes. See FileLane::create().
+  Result<FilePointer> create(const format::DataFileName& name, std::uint64_t expected_bytes);
+  /// One that is there. See FileLane::open().
+  Result<FilePointer> open(const format::DataFileName& name);
+  /// Sets it aside.
+  Status recycle(const format::DataFileName& name);
+  Status remove(const format::DataFileName& name);
+  /// Makes names durable.
+  Status sync() const;
+
+  /// Removes what was set aside.
+  void give_up_free_files();
+
+  std::size_t free_files() const noexcept { return free_.size(); }
+  const std::string& path() const noexcept { return setup_.folder; }
+
+ private:
+  std::string path_of(const format::DataFileName& name) const;
+  std::string free_path_of(const format::DataFileName& name) const;
+  Access access_for(std::uint64_t expected_bytes);
+  Result<FilePointer> open_with(const std::string& path, storage::Intent intent, Access access);
+  Result<bool> take_free_file(const format::DataFileName& name);
+  Result<FilePointer> make(const std::string& path, Access access);
+  Status fill(storage::File& file, const format::DataFileName& name, std::uint64_t expected_bytes);
+  Status reserve(storage::File& file, std::uint64_t expected_bytes);
+
+  const Setup setup_;
+  std::optional<storage::FileSystem> file_system_;
+  std::vector<format::DataFileName> free_;  ///< by the names that they had
+};
+
+}  // namespace forebay::write

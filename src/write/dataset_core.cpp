@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// The application's side of a dataset, and the public faces of it.
+#include "write/dataset_core.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace forebay::write {
+
+namespace {
+
+TimePoint now() { return std::chrono::steady_clock::now(); }
+
+ChecksumBy checksums_of(const WritePlan& plan) {
+  return plan.checksum_by == ChecksumBy::kAgent ? ChecksumBy::kAgent : ChecksumBy::kCopy;
+}
+
+}  // namespace
+
+Error DatasetCore::error(ErrorClass kind, std::string operation, std::string cause) const {
+  return Error({.kind = kind,
+                .operation = std::move(operation),
+                .path = setup_.path,
+                .cause = std::move(cause)});
+}
+
+std::optional<std::uint64_t> DatasetCore::newest_step() const {
+  const std::lock_guard lock(mutex_);
+  return newest_;
+}
+
+Status DatasetCore::check_begin(std::uint64_t number) const {
+  const std::string operation = "begin step " + std::to_string(number);
+  if (is_closed_)
+    return tl::unexpected<Error>(error(ErrorClass::kClosed, operation, "the dataset is closed"));
+  if (is_open_step_)
+    return tl::unexpected<Error>(
+        error(ErrorClass::kInvalidArgument, operation,
+              "step " + std::to_string(*last_begun_) + " is neither committed nor abandoned"));
+  const std::optional<std::uint64_t> before = last_begun_ ? last_begun_ : setup_.newest_step;
+  if (before && number <= *before)
+    return tl::unexpected<Error>(
+        error(ErrorClass::kInvalidArgument, operation,
+              "steps rise, and the last one is " + std::to_string(*before)));
+  return {};
+}
+
+Result<std::shared_ptr<StepCore>> DatasetCore::begin_step(std::uint64_t number) {
+  const TimePoint begun_at = now();
+  std::unique_lock lock(mutex_);
+  if (const Status checked = check_begin(number); !checked)
+    return tl::unexpected<Error>(checked.error());
+  const auto has_room = [this] { return under_way_ < setup_.plan.steps_in_flight; };
+  if (!resolved_.wait_for(lock, setup_.plan.deadline * 2, has_room))
+    return tl::unexpected<Error>(
+        error(ErrorClass::kLimit, "begin step " + std::to_string(number),
+              std::to_string(under_way_) + " steps are still under way: storage does not keep up"));
+  const std::uint64_t group = setup_.first_group + begun_ / setup_.plan.steps_per_group;
+  const StepName name{number, group};
+  if (!agent_->tell([name](Member& member) { member.begin(name); }))
+    return tl::unexpected<Error>(
+        error(ErrorClass::kClosed, "begin step " + std::to_string(number), "the agent has ended"));
+  ++begun_;
+  ++under_way_;
+  is_open_step_ = true;
+  last_begun_ = number;
+  lock.unlock();
+  return std::make_shared<StepCore>(shared_from_this(), name, begun_at);
+}
+
+void DatasetCore::on_resolved(const StepName& step, const Status& outcome) {
+  const std::lock_guard lock(mutex_);
+  --under_way_;
+  if (outcome) {
+    ++report_.steps_published;
+    newest_ = std::max(newest_.value_or(0), step.step);
+  } else {
+    ++report_.steps_failed;
+    if (!untold_) untold_ = outcome.error();
+  }
+  resolved_.notify_all();
+}
+
+void DatasetCore::step_is_over(const Packer& packer) {
+  const std::lock_guard lock(mutex_);
+  is_open_step_ = false;
+  report_.bytes += packer.copied_bytes() + packer.adopted_bytes();
+}
+
+DatasetReport DatasetCore::report() const {
+  const std::lock_guard lock(mutex_);
+  DatasetReport report = report_;
+  report.written_bytes = agent_->written_bytes();
+  const StagingCounts counts = setup_.staging->counts();
+  report.staging_bytes_max = counts.taken_max * setup_.staging->segment_bytes();
+  return report;
+}
+
+Status DatasetCore::close() {
+  std::unique_lock lock(mutex_);
+  const bool was_closed = std::exchange(is_closed_, true);
+  const auto is_idle = [this] { return under_way_ == 0; };
+  const bool done = resolved_.wait_for(lock, setup_.plan.deadline * 2, is_idle);
+  if (!was_closed) agent_->tell([](Member& member) { member.leave(); });
+  if (!done)
+    return tl::unexpected<Error>(
+        error(ErrorClass::kLimit, "close",
+              std::to_string(under_way_) + " steps are still under way: storage does not keep up"));
+  if (untold_) return tl::unexpected<Error>(*untold_);
+  return {};
+}
+
+bool DatasetCore::is_closed() const {
+  const std::lock_guard lock(mutex_);
+  return is_closed_;
+}
+
+void DatasetCore::end() noexcept {
+  std::ignore = close();
+  setup_.staging->cancel(error(ErrorClass::kClosed, "put", "the Runtime has ended"));
+  agent_->stop(now() + setup_.plan.deadline);
+}
+
+StepCore::StepCore(std::shared_ptr<DatasetCore> dataset, const StepName& name, TimePoint begun_at)
+    : dataset_(std::move(dataset)),
+      name_(name),
+      begun_at_(begun_at),
+      held_up_(now() - begun_at),
+      packer_({.staging = dataset_->setup_.staging,
+               .dataset = dataset_->setup_.dataset,
+               .step = name,
+               .origin = dataset_->setup_.rank,
+               .checksum_by = checksums_of(dataset_->plan()),
+               .codec = dataset_->plan().codec,
+               .codec_level = static_cast<int>(dataset_->plan().codec_level),
+               .wait_max = dataset_->plan().when_full == WhenFull::kWait
+                               ? std::chrono::nanoseconds(dataset_->plan().deadline)
+                               : std::chrono::nanoseconds(0),
+               .offer =
+                   [agent = dataset_->agent_](PackedChunk packed) {
+                     const auto shared = std::make_shared<PackedChunk>(std::move(packed));
+                     const bool told = agent->tell(
+                         [shared](Member& member) { member.offer(std::move(*shared)); });
+                     if (!told) shared->release();
+                   },
+               .press = [agent = dataset_->agent_] { agent->press(); }}) {}
+
+StepCore::~StepCore() { abandon(); }
+
+Status StepCore::keep(Status outcome) {
+  if (outcome) return outcome;
+  const Error known = located(outcome.error(), dataset_->path());
+  if (!failure_) failure_ = known;
+  return tl::unexpected<Error>(known);
+}
+
+Status StepCore::put(const BlockPlace& place, std::span<const std::byte> bytes) {
+  const TimePoint begin = now();
+  Status outcome = keep(packer_.add(place, bytes));
+  held_up_ += now() - begin;
+  return outcome;
+}
+
+Status StepCore::adopt(const BlockPlace& place, AdoptedBuffer buffer) {
+  const TimePoint begin = now();
+  Status outcome = keep(packer_.adopt(place, std::move(buffer)));
+  held_up_ += now() - begin;
+  return outcome;
+}
+
+Future<Receipt> StepCore::commit() {
+  if (failure_) {
+    abandon();
+    return *failure_;
+  }
+  const TimePoint begin = now();
+  packer_.flush();
+  Receipt receipt{.step = name_.step};
+  receipt.copied_bytes = packer_.copied_bytes();
+  receipt.adopted_bytes = packer_.adopted_bytes();
+  receipt.bytes = receipt.copied_bytes + receipt.adopted_bytes;
+  const Promise<Receipt> promise(
+      *dataset_->setup_.executor,
+      {.operation = "write step " + std::to_string(name_.step), .path = dataset_->path()});
+  auto future = promise.future();
+  is_over_ = true;
+  dataset_->step_is_over(packer_);
+  receipt.perceived = held_up_ + (now() - begin);
+  auto committed = std::make_shared<CommittedStep>(
+      CommittedStep{std::move(packer_.record()), receipt, begun_at_, promise});
+  const bool told = dataset_->agent_->tell(
+      [name = name_, committed](Member& member) { member.commit(name, std::move(*committed)); });
+  if (!told)
+    promise.set(tl::unexpected<Error>(
+        dataset_->error(ErrorClass::kClosed, "write step", "the agent has ended")));
+  return future;
+}
+
+void StepCore::abandon() noexcept {
+  if (std::exchange(is_over_, true)) return;
+  dataset_->step_is_over(packer_);
+  const Error why = failure_.value_or(dataset_->error(ErrorClass::kCancelled,
+                                                      "write step " + std::to_string(name_.step),
+                                                      "the application has abandoned it"));
+  dataset_->agent_->tell([name = name_, why](Member& member) { member.abandon(name, why); });
+}
+
+}  // namespace forebay::write
+
+namespace forebay {
+
+namespace {
+
+format::FieldDefinition parts_of(std::string_view name, ElementType type, std::size_t dimensions) {
+  return {.name = std::string(name),
+          .type = type,
+          .kind = format::FieldKind::kParts,
+          .dimensions = static_cast<std::uint32_t>(dimensions)};
+}
+
+write::BlockPlace part_place(std::string_view field,
+                             ElementType type,
+                             Part part,
+                             const Shape& shape,
+                             std::size_t size_bytes) {
+  Shape full = shape.empty() ? Shape{size_bytes / bytes_of(type)} : shape;
+  const std::size_t dimensions = full.size();
+  return {parts_of(field, type, dimensions), part.number, std::move(full)};
+}
+
+Result<write::BlockPlace> array_place(std::string_view field,
+                                      ElementType type,
+                                      const Subarray& block) {
+  if (block.order != ArrayOrder::kC)
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = "put field '" + std::string(field) + "'",
+                    .cause =
+                        "arrays are stored in C order; give shape, start and count of an array "
+                        "in Fortran order the other way round"});
+  write::BlockPlace place{parts_of(field, type, block.shape.size()), 0, block.start};
+  place.field.kind = format::FieldKind::kGlobal;
+  place.field.shape = block.shape;
+  place.extents.insert(place.extents.end(), block.count.begin(), block.count.end());
+  return place;
+}
+
+tl::unexpected<Error> is_over(const char* operation) {
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = operation,
+                  .cause = "the step was committed, abandoned or moved away"});
+}
+
+}  // namespace
+
+Step& Step::operator=(Step&& other) noexcept = default;
+Step::~Step() = default;
+
+std::uint64_t Step::number() const noexcept { return core_ ? core_->number() : 0; }
+
+Status Step::put_part(const Element& element, Part part, const Shape& shape, Bytes data) {
+  if (!core_) return is_over("put");
+  return core_->put(part_place(element.field, element.type, part, shape, data.size()), data);
+}
+
+Status Step::put_block(const Element& element, const Subarray& block, Bytes data) {
+  if (!core_) return is_over("put");
+  const auto place = array_place(element.field, element.type, block);
+  return place ? core_->put(*place, data) : Status(tl::unexpect, place.error());
+}
+
+Status Step::adopt_part(const Element& element, Part part, const Shape& shape, AdoptedBuffer data) {
+  if (!core_) return is_over("put");
+  const std::size_t size_bytes = data.bytes().size();
+  const auto place = part_place(element.field, element.type, part, shape, size_bytes);
+  return core_->adopt(place, std::move(data));
+}
+
+Status Step::adopt_block(const Element& element, const Subarray& block, AdoptedBuffer data) {
+  if (!core_) return is_over("put");
+  const auto place = array_place(element.field, element.type, block);
+  if (!place) return tl::unexpected<Error>(place.error());
+  return core_->adopt(*place, std::move(data));
+}
+
+Future<Receipt> Step::commit() {
+  if (!core_) return is_over("commit").value();
+  const auto core = std::exchange(core_, nullptr);
+  return core->commit();
+}
+
+void Step::abandon() noexcept { core_.reset(); }
+
+const std::string& Dataset::path() const noexcept { return core_->path(); }
+const WritePlan& Dataset::plan() const noexcept { return core_->plan(); }
+std::optional<std::uint64_t> Dataset::newest_step() const { return core_->newest_step(); }
+
+Result<Step> Dataset::begin_step(std::uint64_t number) {
+  return core_->begin_step(number).map(
+      [](std::shared_ptr<write::StepCore> core) { return Step(std::move(core)); });
+}
+
+DatasetReport Dataset::report() const { return core_->report(); }
+Status Dataset::close() const { return core_->close(); }
+
+}  // namespace forebay

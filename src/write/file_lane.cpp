@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/file_lane.hpp"
+
+#include <utility>
+
+#include "base/assert.hpp"
+#include "storage/file_system.hpp"
+#include "write/data_file_core.hpp"
+#include "write/data_folder.hpp"
+#include "write/errands.hpp"
+
+namespace forebay::write {
+
+namespace {
+
+/// As streams choose it, where the lane's setup leaves it open.
+Result<stream::AccountLimits> limits_for(const FileLane::Setup& setup, const storage::File& file) {
+  StreamPlan wanted;
+  wanted.request_bytes = setup.request_bytes;
+  wanted.queue_depth = setup.requests;
+  wanted.in_flight_bytes = setup.in_flight_bytes;
+  const auto plan = plan_stream(wanted);
+  if (!plan) return tl::unexpected<Error>(plan.error());
+  const auto budget = setup.queues->budget_of(file);
+  const OutputFacts facts{.access = file.access(),
+                          .in_flight_bytes = budget->limit_bytes(),
+                          .in_flight_reason = budget->reason()};
+  const OutputPlan chosen = plan_output(facts, *plan);
+  return stream::AccountLimits{.request_bytes = chosen.request_bytes,
+                               .requests = chosen.queue_depth,
+                               .bytes = chosen.in_flight_bytes};
+}
+
+/// One target for each file, whoever of this process writes it.
+Result<std::shared_ptr<stream::Target>> target_of(std::unique_ptr<storage::File> file,
+                                                  stream::DeviceQueues& queues) {
+  const storage::FileIdentity identity = storage::identity_of(*file);
+  const std::string path = file->path();
+  if (auto known = queues.find(identity)) return known;
+  auto target = std::make_shared<stream::Target>(stream::Target::Setup{
+      .file = std::move(file), .length = stream::Length::kLeftAlone, .is_dirty = true});
+  if (queues.enlist(identity, target)) return target;
+  if (auto known = queues.find(identity)) return known;
+  return failure({.kind = ErrorClass::kIo,
+                  .operation = "open",
+                  .path = path,
+                  .cause = "another thread of this program closed it at the same moment"});
+}
+
+Error not_aligned(const DataFile& file, std::uint64_t offset_bytes) {
+  return Error({.kind = ErrorClass::kInvalidArgument,
+                .operation = "write",
+                .path = file.path(),
+                .offset_bytes = offset_bytes,
+                .cause = "offset, size and address must be multiples of " +
+                         std::to_string(file.alignment_bytes()) + " for direct access"});
+}
+
+}  // namespace
+
+DataFile::DataFile(std::shared_ptr<DataFileCore> core) : core_(std::move(core)) {}
+DataFile::~DataFile() { core_->close(); }
+const format::DataFileName& DataFile::name() const noexcept { return core_->name(); }
+const std::string& DataFile::path() const noexcept { return core_->file().path(); }
+Access DataFile::access() const noexcept { return core_->file().access(); }
+std::size_t DataFile::alignment_bytes() const noexcept {
+  return access() == Access::kDirect ? format::kPageBytes : 1;
+}
+
+struct FileLane::Parts {
+  Setup setup;
+  std::shared_ptr<Errands> errands;
+};
+
+Result<std::unique_ptr<FileLane>> FileLane::start(Setup setup) {
+  FOREBAY_ASSERT(setup.queues != nullptr);
+  auto errands = Errands::start();
+  if (!errands) return tl::unexpected<Error>(errands.error());
+  return std::unique_ptr<FileLane>(
+      new FileLane({.setup = std::move(setup), .errands = std::move(*errands)}));
+}
+
+FileLane::FileLane(Parts parts)
+    : setup_(std::move(parts.setup)),
+      errands_(std::move(parts.errands)),
+      folder_(
+          std::make_shared<DataFolder>(DataFolder::Setup{.folder = setup_.folder,
+                                                         .dataset = setup_.dataset,
+                                                         .access = setup_.access,
+                                                         .stripes = setup_.stripes,
+                                                         .free_files_max = setup_.free_files_max})),
+      files_(std::make_shared<OpenFiles>()) {}
+
+FileLane::~FileLane() {
+  stop(
+      Error({.kind = ErrorClass::kClosed, .operation = "write", .cause = "the dataset is closed"}));
+}
+
+void FileLane::stop(const Error& why) {
+  errands_->refuse(why);
+  files_->refuse(why);
+  errands_->stop();
+  files_->wait_until_closed();
+  files_->sweep();
+  folder_->give_up_free_files();
+}
+
+void FileLane::create(format::DataFileName name, std::uint64_t expected_bytes, Opened opened) {
+  const auto make = [this, name, expected_bytes, opened = std::move(opened)](const auto& refused) {
+    if (refused) return opened(tl::unexpected<Error>(*refused));
+    finish_opening(name, folder_->create(name, expected_bytes), opened);
+  };
+  errands_->add(make, Urgency::kAhead);
+}
+
+void FileLane::open(format::DataFileName name, Opened opened) {
+  const auto find = [this, name, opened = std::move(opened)](const auto& refused) {
+    if (refused) return opened(tl::unexpected<Error>(*refused));
+    finish_opening(name, folder_->open(name), opened);
+  };
+  errands_->add(find);
+}
+
+void FileLane::finish_opening(const format::DataFileName& name,
+                              Result<std::unique_ptr<storage::File>> file,
+                              const Opened& opened) {
+  opened(open_here(name, std::move(file)));
+}
+
+Result<std::shared_ptr<DataFile>> FileLane::open_here(const format::DataFileName& name,
+                                                      Result<std::unique_ptr<storage::File>> file) {
+  if (!file) return tl::unexpected<Error>(file.error());
+  const auto limits = limits_for(setup_, **file);
+  if (!limits) return tl::unexpected<Error>(limits.error());
+  auto target = target_of(std::move(*file), *setup_.queues);
+  if (!target) return tl::unexpected<Error>(target.error());
+  auto queue = setup_.queues->queue_of((*target)->file());
+  if (!queue) return tl::unexpected<Error>(queue.error());
+  auto core = std::make_shared<DataFileCore>(DataFileCore::Setup{.name = name,
+                                                                 .queue = std::move(*queue),
+                                                                 .target = std::move(*target),
+                                                                 .limits = *limits,
+                                                                 .errands = errands_,
+                                                                 .files = files_});
+  const auto too_late = files_->add(core);
+  auto handle = std::make_shared<DataFile>(core);  // closes what it lets go of
+  if (!too_late) return handle;
+  core->refuse(*too_late);
+  return tl::unexpected<Error>(*too_late);
+}
+
+void FileLane::write(const std::shared_ptr<DataFile>& file,
+                     std::uint64_t offset_bytes,
+                     std::span<const std::byte> data,
+                     Done done) {
+  const auto address = reinterpret_cast<std::uintptr_t>(data.data());
+  const std::uint64_t places = offset_bytes | data.size() | address;
+  if (places % file->alignment_bytes() == 0) {
+    file->core_->write(offset_bytes, data,
+                       [file, done = std::move(done)](const Status& told) { done(told); });
+    return;
+  }
+  errands_->add([why = not_aligned(*file, offset_bytes), done = std::move(done)](const auto&) {
+    done(tl::unexpected<Error>(why));
+  });
+}
+
+void FileLane::sync(const std::shared_ptr<DataFile>& file, Done done) {
+  file->core_->sync([file, done = std::move(done)](const Status& told) { done(told); });
+}
+
+void FileLane::seal(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes, Done done) {
+  file->core_->seal(end_bytes, [file, done = std::move(done)](const Status& told) { done(told); });
+}
+
+void FileLane::errand(std::function<Status()> work, Done done) {
+  errands_->add([work = std::move(work), done = std::move(done)](const auto& refused) {
+    done(refused ? Status(tl::unexpected<Error>(*refused)) : work());
+  });
+}
+
+void FileLane::sync_folder(Done done) {
+  errand([this] { return folder_->sync(); }, std::move(done));
+}
+
+void FileLane::recycle(format::DataFileName name, Done done) {
+  errand([this, name] { return folder_->recycle(name); }, std::move(done));
+}
+
+void FileLane::remove(format::DataFileName name, Done done) {
+  errands_->add([this, name, done = std::move(done)](const auto& /*refused*/) {
+    done(folder_->remove(name));
+  });
+}
+
+void FileLane::run(std::function<void()> errand) {
+  errands_->add([errand = std::move(errand)](const auto& /*refused*/) { errand(); });
+}
+
+}  // namespace forebay::write

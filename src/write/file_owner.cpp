@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places, turns, and the index that closes a step.
+#include "write/file_owner.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "format/index_builder.hpp"
+#include "write/aligned_bytes.hpp"
+#include "write/index_of_step.hpp"
+
+namespace forebay::write {
+
+/// What closing a step takes along from thread to thread.
+struct FileOwner::Sealing {
+  std::shared_ptr<DataFile> file;
+  std::uint64_t offset = 0;
+  std::vector<RankStep> parts;
+  format::IndexPlace place;
+  format::StepFacts facts;
+  std::optional<format::IndexBuilder> builder;
+  AlignedBytes index;
+  Status outcome;
+};
+
+namespace {
+
+std::uint64_t wall_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  return static_cast<std::uint64_t>(ns);
+}
+
+}  // namespace
+
+FileOwner::FileOwner(AgentContext& context, const Setup& setup)
+    : context_(context),
+      setup_(setup),
+      file_(context.routes().file_of(context.rank().number)),
+      expected_bytes_(setup.expected_bytes) {
+  for (std::uint32_t rank = 0; rank < context_.routes().computing(); ++rank)
+    if (context_.routes().file_of(rank) == file_) ranks_.push_back(rank);
+}
+
+void FileOwner::start() {
+  make(setup_.first_group);
+  if (context_.plan().steps_per_group == 1 && context_.plan().steps_in_flight > 1)
+    make(setup_.first_group + 1);
+}
+
+void FileOwner::make(std::uint64_t group) {
+  if (!groups_.try_emplace(group).second) return;
+  const auto come = [this, group](Result<std::shared_ptr<DataFile>> file) {
+    context_.post([this, group, file = std::move(file)] { made(group, file); });
+  };
+  context_.lane().create(name_of_file(group), expected_bytes_, come);
+}
+
+void FileOwner::made(std::uint64_t group, const Result<std::shared_ptr<DataFile>>& file) {
+  const auto found = groups_.find(group);
+  if (found == groups_.end()) return;
+  GroupFile& its = found->second;
+  if (file)
+    its.file = *file;
+  else
+    its.failure = file.error();
+  for (const Question& question : std::exchange(its.waiting, {}))
+    answer(question);
+  const auto steps = its.steps;
+  for (const StepName& step : steps) {
+    if (its.failure) context_.report_failure(step, *its.failure);
+    const auto parts = steps_.find(step);
+    if (!its.file || parts == steps_.end()) continue;
+    go(step, parts->second);
+    seal(step, parts->second);
+  }
+}
+
+/// Notes that the step uses the file of its group; false if the step is over, or cannot be.
+bool FileOwner::use(const StepName& step) {
+  if (failed_.contains(step)) return false;
+  make(step.group);
+  GroupFile& its = groups_.at(step.group);
+  if (!its.steps.insert(step).second) return true;
+  make(step.group + 1);
+  if (its.failure) context_.report_failure(step, *its.failure);
+  if (its.steps.size() <= context_.plan().steps_per_group) return true;
+  context_.report_failure(
+      step, context_.error(
+                ErrorClass::kInvalidArgument, "write step " + std::to_string(step.step),
+                "ranks have begun different steps: " + std::to_string(its.steps.begin()->step) +
+                    " was begun by another rank in its place"));
+  return false;
+}
+
+void FileOwner::asked(comm::Rank writer,
+                      const StepName& step,
+                      std::uint64_t question,
+                      std::uint64_t bytes) {
+  const Question asked{writer, step, question, bytes};
+  if (!use(step)) return;
+  if (context_.plan().schedule != Schedule::kBaton || holder_ == std::optional(writer))
+    return answer(asked);
+  queue_.push_back(asked);
+  give_turn(std::chrono::steady_clock::now());
+}
+
+void FileOwner::answer(const Question& question) {
+  GroupFile& its = groups_.at(question.step.group);
+  if (its.failure || failed_.contains(question.step)) return turn_over(question.writer);
+  if (!its.file) return its.waiting.push_back(question);
+  const std::uint64_t place = its.end;
+  its.end += format::round_up(question.bytes, context_.plan().alignment_bytes);
+  context_.send(question.writer, LetterKind::kPlace, {question.number, place}, {});
+}
+
+void FileOwner::trim(std::uint64_t group, const ByteRange& room, std::uint64_t needed_bytes) {
+  const auto found = groups_.find(group);
+  if (found == groups_.end()) return;
+  const std::uint64_t alignment = context_.plan().alignment_bytes;
+  std::uint64_t& end = found->second.end;
+  // Behind it something else may lie by now; then the room is lost.
+  if (end == room.offset + format::round_up(room.size, alignment))
+    end = room.offset + format::round_up(needed_bytes, alignment);
+}
+
+void FileOwner::turn_over(comm::Rank writer) {
+  if (holder_ != std::optional(writer)) return;
+  holder_.reset();
+  give_turn(std::chrono::steady_clock::now());
+}
+
+/// To who has waited longest, with all that it has asked for.
+void FileOwner::give_turn(TimePoint now) {
+  if (holder_ || queue_.empty()) return;
+  holder_ = queue_.front().writer;
+  held_since_ = now;
+  std::vector<Question> now_answered;
+  const auto is_its = [this](const Question& one) { return holder_ == std::optional(one.writer); };
+  std::ranges::copy_if(queue_, std::back_inserter(now_answered), is_its);
+  std::erase_if(queue_, is_its);
+  for (const Question& question : now_answered)
+    answer(question);
+}
+
+void FileOwner::tick(TimePoint now) {
+  if (!holder_ || queue_.empty() || now < held_since_ + kTurnLease) return;
+  holder_.reset();
+  give_turn(now);
+}
+
+std::optional<TimePoint> FileOwner::due() const noexcept {
+  if (!holder_ || queue_.empty()) return std::nullopt;
+  return held_since_ + kTurnLease;
+}
+
+void FileOwner::ready(comm::Rank from, const StepName& step, std::uint32_t rounds) {
+  if (!use(step)) return;
+  Parts& parts = steps_[step];
+  parts.rounds[from.number] = rounds;
+  go(step, parts);
+}
+
+void FileOwner::go(const StepName& step, const Parts& parts) {
+  if (parts.rounds.size() < ranks_.size() || !groups_.at(step.group).file) return;
+  std::uint32_t most = 0;
+  for (const auto& [rank, rounds] : parts.rounds)
+    most = std::max(most, rounds);
+  for (const std::uint32_t rank : ranks_)
+    context_.send(comm::Rank{rank}, LetterKind::kGo, words_of(step, most), {});
+}
+
+void FileOwner::part_came(comm::Rank from, const StepName& step, std::span<const std::byte> bytes) {
+  if (!use(step)) return;
+  Parts& parts = steps_[step];
+  parts.by_rank.emplace(from.number, rank_step_from(bytes));
+  seal(step, parts);
+}
+
+/// Once all parts are there: the index is worked out where it holds up nobody.
+void FileOwner::seal(const StepName& step, Parts& parts) {
+  GroupFile& its = groups_.at(step.group);
+  if (parts.by_rank.size() < ranks_.size() || parts.is_sealing || !its.file) return;
+  parts.is_sealing = true;
+  auto sealing = std::make_shared<Sealing>();
+  sealing->file = its.file;
+  sealing->place = {setup_.dataset, step.step, step.group, file_};
+  for (auto& [rank, part] : parts.by_rank)
+    sealing->parts.push_back(std::move(part));
+  sealing->facts = {.wall_ns = wall_ns(),
+                    .writers = context_.routes().writer_count(),
+                    .files = context_.routes().file_count(),
+                    .strategy = static_cast<std::uint16_t>(context_.plan().strategy)};
+  context_.lane().run([this, step, sealing] {
+    auto builder = builder_of_step(sealing->place, sealing->facts, sealing->parts);
+    if (builder)
+      sealing->builder.emplace(std::move(*builder));
+    else
+      sealing->outcome = tl::unexpected<Error>(builder.error());
+    context_.post([this, step, sealing] { encode(step, sealing); });
+  });
+}
+
+void FileOwner::encode(const StepName& step, const std::shared_ptr<Sealing>& sealing) {
+  if (!steps_.contains(step)) return;
+  if (!sealing->outcome) return context_.report_failure(step, sealing->outcome.error());
+  GroupFile& its = groups_.at(step.group);
+  sealing->offset = its.end;
+  its.end += sealing->builder->encoded_bytes();
+  context_.lane().run([this, step, sealing] {
+    auto encoded = sealing->builder->encode(sealing->offset);
+    if (encoded)
+      sealing->index = AlignedBytes(*encoded);
+    else
+      sealing->outcome = tl::unexpected<Error>(encoded.error());
+    context_.post([this, step, sealing] { write_index(step, sealing); });
+  });
+}
+
+void FileOwner::write_index(const StepName& step, const std::shared_ptr<Sealing>& sealing) {
+  if (!steps_.contains(step)) return;
+  if (!sealing->outcome) return context_.report_failure(step, sealing->outcome.error());
+  const auto done = [this, step, sealing](const Status& outcome) {
+    context_.post([this, step, sealing, outcome] {
+      if (!outcome) return context_.report_failure(step, outcome.error());
+      if (steps_.contains(step)) make_durable(step, sealing);
+    });
+  };
+  context_.lane().write(sealing->file, sealing->offset, sealing->index.bytes(), done);
+}
+
+void FileOwner::make_durable(const StepName& step, const std::shared_ptr<Sealing>& sealing) {
+  GroupFile& its = groups_.at(step.group);
+  const auto done = [this, step, sealing](const Status& outcome) {
+    context_.post([this, step, sealing, outcome] {
+      if (!outcome) return context_.report_failure(step, outcome.error());
+      if (steps_.contains(step)) tell_sealed(step, *sealing);
+    });
+  };
+  const bool is_last = ++its.steps_over == context_.plan().steps_per_group;
+  if (is_last)
+    context_.lane().seal(sealing->file, its.end, done);
+  else
+    context_.lane().sync(sealing->file, done);
+}
+
+void FileOwner::tell_sealed(const StepName& step, const Sealing& sealing) {
+  expected_bytes_ = std::max(expected_bytes_, groups_.at(step.group).end);
+  format::Reference index = format::IndexBuilder::reference_of(sealing.index.bytes());
+  index.offset = sealing.offset;
+  const SealedLetter letter{.step = step,
+                            .file = file_,
+                            .parts = static_cast<std::uint32_t>(ranks_.size()),
+                            .index = index,
+                            .raw_bytes = sealing.builder->raw_bytes(),
+                            .stored_bytes = sealing.builder->stored_bytes()};
+  context_.send(comm::Rank{Routes::coordinator()}, LetterKind::kSealed, words_of(step),
+                bytes_of_letter(letter));
+}
+
+void FileOwner::resolved(const StepName& step, const Status& outcome) {
+  steps_.erase(step);
+  const auto group = groups_.find(step.group);
+  if (!outcome) {
+    failed_.insert(step);
+    std::erase_if(queue_, [&](const Question& one) { return one.step == step; });
+  }
+  if (group == groups_.end()) return;
+  GroupFile& its = group->second;
+  if (outcome) its.has_steps_to_keep = true;
+  its.steps.insert(step);
+  const auto is_under_way = [this](const StepName& one) { return steps_.contains(one); };
+  const bool is_full = its.steps.size() >= context_.plan().steps_per_group;
+  if (is_full && std::ranges::none_of(its.steps, is_under_way)) retire(step.group);
+}
+
+/// A file of which nothing was published goes; others may still write to it, and lose nothing.
+void FileOwner::retire(std::uint64_t group) {
+  const auto found = groups_.find(group);
+  if (!found->second.has_steps_to_keep)
+    context_.lane().remove(name_of_file(group), [](const Status& /*done*/) {});
+  groups_.erase(found);
+}
+
+void FileOwner::gone(comm::Rank rank, const Error& why) {
+  gone_.emplace(rank.number, why);
+  if (holder_ == std::optional(rank)) turn_over(rank);
+  if (std::ranges::find(ranks_, rank.number) == ranks_.end()) return;
+  for (const auto& [group, its] : groups_)
+    for (const StepName& step : its.steps) {
+      const auto parts = steps_.find(step);
+      const bool has_part = parts != steps_.end() && parts->second.by_rank.contains(rank.number);
+      const bool is_sealing = parts != steps_.end() && parts->second.is_sealing;
+      if (!has_part && !is_sealing) context_.report_failure(step, why);
+    }
+}
+
+void FileOwner::end() {
+  for (auto& [group, its] : std::exchange(groups_, {})) {
+    const auto ignore = [](const Status& /*done*/) {};
+    if (!its.has_steps_to_keep)
+      context_.lane().remove(name_of_file(group), ignore);
+    else if (its.file)
+      context_.lane().seal(its.file, its.end, ignore);
+  }
+}
+
+}  // namespace forebay::write

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// FileOwner: what one rank does for the data file that it owns. It has files made before they are
+// needed, gives out places in them as bytes come, lets those that share a file in a baton write one
+// after the other, and closes each step with an index of it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "format/records.hpp"
+#include "write/agent_context.hpp"
+#include "write/rank_step.hpp"
+
+namespace forebay::write {
+
+/// In a baton: who has nothing written for so long, and somebody waits, has lost its turn.
+inline constexpr std::chrono::milliseconds kTurnLease{2000};
+
+/// Belongs to the agent's thread. For a rank that owns a file.
+class FileOwner {
+ public:
+  struct Setup {
+    format::DatasetId dataset;
+    std::uint64_t first_group = 0;
+    std::uint64_t expected_bytes = 0;  ///< of the first file; 0: not known
+  };
+  FileOwner(AgentContext& context, const Setup& setup);
+
+  /// Has the first files made.
+  void start();
+  void asked(comm::Rank writer, const StepName& step, std::uint64_t question, std::uint64_t bytes);
+  /// Of the bytes asked for at that place only so many are needed.
+  void trim(std::uint64_t group, const ByteRange& room, std::uint64_t needed_bytes);
+  void turn_over(comm::Rank writer);
+  /// Collective: once all of the group are, they are told to begin.
+  void ready(comm::Rank from, const StepName& step, std::uint32_t rounds);
+  void part_came(comm::Rank from, const StepName& step, std::span<const std::byte> bytes);
+  void resolved(const StepName& step, const Status& outcome);
+  void gone(comm::Rank rank, const Error& why);
+  /// Files that nobody needed go.
+  void end();
+
+  void tick(TimePoint now);
+  std::optional<TimePoint> due() const noexcept;
+
+ private:
+  struct Question {
+    comm::Rank writer;
+    StepName step;
+    std::uint64_t number = 0;
+    std::uint64_t bytes = 0;
+  };
+  /// The file of one group.
+  struct GroupFile {
+    std::shared_ptr<DataFile> file;  ///< null while it is being made
+    std::optional<Error> failure;
+    std::uint64_t end = format::kPageBytes;  ///< places are given out from here on
+    std::vector<Question> waiting;           ///< until it is there
+    std::set<StepName> steps;
+    std::uint32_t steps_over = 0;
+    bool has_steps_to_keep = false;
+  };
+  struct Parts {
+    std::map<std::uint32_t, RankStep> by_rank;
+    std::map<std::uint32_t, std::uint32_t> rounds;  ///< of those that are ready
+    bool is_sealing = false;
+  };
+  struct Sealing;
+
+  bool use(const StepName& step);
+  void go(const StepName& step, const Parts& parts);
+  void make(std::uint64_t group);
+  void made(std::uint64_t group, const Result<std::shared_ptr<DataFile>>& file);
+  void answer(const Question& question);
+  void give_turn(TimePoint now);
+  void seal(const StepName& step, Parts& parts);
+  void encode(const StepName& step, const std::shared_ptr<Sealing>& sealing);
+  void write_index(const StepName& step, const std::shared_ptr<Sealing>& sealing);
+  void make_durable(const StepName& step, const std::shared_ptr<Sealing>& sealing);
+  void tell_sealed(const StepName& step, const Sealing& sealing);
+  void retire(std::uint64_t group);
+  format::DataFileName name_of_file(std::uint64_t group) const { return {group, file_}; }
+
+  AgentContext& context_;
+  const Setup setup_;
+  const std::uint32_t file_;
+  std::vector<std::uint32_t> ranks_;  ///< whose bytes are in it
+  std::map<std::uint64_t, GroupFile> groups_;
+  std::map<StepName, Parts> steps_;
+  std::set<StepName> failed_;
+  std::uint64_t expected_bytes_;
+  std::map<std::uint32_t, Error> gone_;
+  // The baton:
+  std::optional<comm::Rank> holder_;
+  TimePoint held_since_;
+  std::deque<Question> queue_;
+};
+
+}  // namespace forebay::write

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The index of a step in one file, out of what each rank says of its blocks.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <span>
+
+#include "format/index_builder.hpp"
+#include "write/rank_step.hpp"
+
+namespace forebay::write {
+
+/// `parts` have places in the file. kInvalidArgument if they do not go together: another type or
+/// shape of a field, a part twice.
+Result<format::IndexBuilder> builder_of_step(const format::IndexPlace& place,
+                                             const format::StepFacts& facts,
+                                             std::span<const RankStep> parts);
+
+}  // namespace forebay::write

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the lease changes hands: `owner` is a link to a file that is complete and durable before, so
+// nobody ever sees half of one, and of two that link only one succeeds. To follow a holder X that
+// is gone, one must have the file owner-after-X, got in the same way, and while one has it only
+// oneself may put something in X's place: so two that follow cannot remove each other.
+#include "write/lease.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/service_thread.hpp"
+#include "base/text_file.hpp"
+#include "base/uninterrupted.hpp"
+#include "write/folder_entries.hpp"
+#include "write/processes.hpp"
+
+namespace forebay::write {
+
+namespace {
+
+constexpr int kRoundsMax = 64;     ///< others that come and go meanwhile
+constexpr unsigned kDepthMax = 8;  ///< followers that died while they followed
+constexpr mode_t kOwnerMode = 0644;
+
+std::string hex(std::uint64_t number) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
+  return text.data();
+}
+
+/// What lies at a path, and when it was touched last.
+struct Found {
+  std::optional<format::Owner> owner;  ///< none: it cannot be read
+  std::int64_t touched_s = 0;
+  std::int64_t touched_ns = 0;
+  std::uint64_t inode = 0;
+
+  friend bool operator==(const Found&, const Found&) = default;
+  std::uint64_t nonce() const noexcept { return owner ? owner->nonce : inode; }
+};
+
+/// No value if there is nothing. Opens the file, so that NFS asks its server.
+Result<std::optional<Found>> look_at(const std::string& path) {
+  const Descriptor file(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
+  if (!file && errno == ENOENT) return std::nullopt;
+  struct stat facts{};
+  if (!file || ::fstat(file.get(), &facts) != 0)
+    return tl::unexpected<Error>(system_error({.operation = "look at", .path = path}, errno));
+  std::string text(format::kOwnerBytesMax + 1, '\0');
+  const ssize_t got =
+      uninterrupted([&] { return ::pread(file.get(), text.data(), text.size(), 0); });
+  if (got < 0)
+    return tl::unexpected<Error>(system_error({.operation = "read", .path = path}, errno));
+  text.resize(static_cast<std::size_t>(got));
+  Found found{.owner = std::nullopt,
+              .touched_s = facts.st_mtim.tv_sec,
+              .touched_ns = facts.st_mtim.tv_nsec,
+              .inode = facts.st_ino};
+  if (auto owner = format::decode_owner(text, path)) found.owner = std::move(*owner);
+  return found;
+}
+
+Error held_by(const std::string& path, const Found& found) {
+  std::string who = "somebody whose text cannot be read";
+  if (found.owner) {
+    const format::Owner& owner = *found.owner;
+    who = "process " + std::to_string(owner.process_id) + " (" + owner.program + ") of " +
+          owner.user + " on " + owner.host + " since " + time_text(owner.opened_ns);
+  }
+  return Error({.kind = ErrorClass::kPermission,
+                .operation = "write the dataset of",
+                .path = path,
+                .cause = "it is being written by " + who +
+                         "; if that program is gone for certain, remove this file"});
+}
+
+/// The attempt of one process.
+class Attempt {
+ public:
+  Attempt(std::string folder, const format::Owner& who, const LeaseOptions& options)
+      : folder_(std::move(folder)),
+        who_(who),
+        options_(options),
+        own_path_(folder_ + "/owner-new-" + hex(who.nonce)) {}
+  ~Attempt() { ::unlink(own_path_.c_str()); }
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  /// The complete file, which has no name that counts yet.
+  Result<Descriptor> write_own() const;
+  /// Gives it the name, following whoever has it and is gone.
+  Status take(const std::string& path, unsigned depth);
+
+ private:
+  enum class Change : std::uint8_t { kMine, kLookAgain };
+  Result<bool> link_to(const std::string& path) const;
+  Result<Change> follow(const std::string& path, const Found& gone, unsigned depth);
+  Status wait_for_silence(const std::string& path, const Found& found) const;
+  Status check_gone(const std::string& path, const Found& found) const;
+
+  const std::string folder_;
+  const format::Owner& who_;
+  const LeaseOptions& options_;
+  const std::string own_path_;
+};
+
+Result<Descriptor> Attempt::write_own() const {
+  const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
+  const std::string text = format::encode_owner(who_);
+  errno = 0;
+  Descriptor file(uninterrupted([&] { return ::open(own_path_.c_str(), flags, kOwnerMode); }));
+  const auto size = static_cast<ssize_t>(text.size());
+  const auto write = [&] { return ::pwrite(file.get(), text.data(), text.size(), 0); };
+  const bool is_durable = file && uninterrupted(write) == size &&
+                          uninterrupted([&] { return ::fsync(file.get()); }) == 0;
+  if (is_durable) return file;
+  return tl::unexpected<Error>(
+      system_error({.operation = "make", .path = own_path_}, errno != 0 ? errno : ENOSPC));
+}
+
+/// False if the name is taken.
+Result<bool> Attempt::link_to(const std::string& path) const {
+  if (::link(own_path_.c_str(), path.c_str()) == 0) return true;
+  const int error_number = errno;
+  // NFS may repeat a request whose answer was lost, and then say that the name is taken.
+  struct stat facts{};
+  struct stat there{};
+  const bool is_there = ::stat(own_path_.c_str(), &facts) == 0 &&
+                        ::stat(path.c_str(), &there) == 0 && facts.st_ino == there.st_ino;
+  if (is_there) return true;
+  if (error_number == EEXIST) return false;
+  return tl::unexpected<Error>(system_error({.operation = "make", .path = path}, error_number));
+}
+
+Status Attempt::take(const std::string& path, unsigned depth) {
+  for (int round = 0; round < kRoundsMax; ++round) {
+    const auto is_mine = link_to(path);
+    if (!is_mine) return tl::unexpected<Error>(is_mine.error());
+    if (*is_mine) return {};
+    const auto found = look_at(path);
+    if (!found) return tl::unexpected<Error>(found.error());
+    if (!*found) continue;  // gone meanwhile
+    if (const Status gone = check_gone(path, **found); !gone) return gone;
+    const auto change = follow(path, **found, depth);
+    if (!change) return tl::unexpected<Error>(change.error());
+    if (*change == Change::kMine) return {};
+  }
+  return failure({.kind = ErrorClass::kLimit,
+                  .operation = "write the dataset of",
+                  .path = path,
+                  .cause = "too many others want to at the same moment"});
+}
+
+/// An Error if whoever it names lives, or may live.
+Status Attempt::check_gone(const std::string& path, const Found& found) const {
+  const bool is_near =
+      found.owner && found.owner->host == who_.host && found.owner->boot_id == who_.boot_id;
+  if (!is_near) return wait_for_silence(path, found);
+  const auto start = start_of_process(found.owner->process_id);
+  if (start != found.owner->process_start) return {};
+  return tl::unexpected<Error>(held_by(path, found));
+}
+
+/// Other hosts' clocks are not asked: whoever lives changes the time of its file.
+Status Attempt::wait_for_silence(const std::string& path, const Found& found) const {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto pause = std::min(options_.beat_ms, options_.silence_ms_max) / 4;
+  while (std::chrono::steady_clock::now() - begun < options_.silence_ms_max) {
+    std::this_thread::sleep_for(pause);
+    const auto now = look_at(path);
+    if (!now) return tl::unexpected<Error>(now.error());
+    if (!*now) return {};
+    if (**now != found) return tl::unexpected<Error>(held_by(path, **now));
+  }
+  return {};
+}
+
+/// Puts itself in the place of one that is gone.
+Result<Attempt::Change> Attempt::follow(const std::string& path,
+                                        const Found& gone,
+                                        unsigned depth) {
+  if (depth == kDepthMax) return tl::unexpected<Error>(held_by(path, gone));
+  const std::string after = folder_ + "/owner-after-" + hex(gone.nonce());
+  if (const Status mine = take(after, depth + 1); !mine) return tl::unexpected<Error>(mine.error());
+  // Somebody else may have followed, and be done with it, before we had this.
+  const auto now = look_at(path);
+  const bool is_same = now && *now && (*now)->nonce() == gone.nonce();
+  if (!is_same) {
+    ::unlink(after.c_str());
+    return now ? Result<Change>(Change::kLookAgain) : tl::unexpected<Error>(now.error());
+  }
+  if (std::rename(after.c_str(), path.c_str()) != 0)
+    return tl::unexpected<Error>(system_error({.operation = "follow in", .path = path}, errno));
+  return Change::kMine;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Lease>> Lease::acquire(const std::string& folder,
+                                              format::Owner who,
+                                              LeaseOptions options) {
+  const std::string path = folder + "/" + std::string(format::kOwnerName);
+  Attempt attempt(folder, who, options);
+  auto file = attempt.write_own();
+  if (!file) return tl::unexpected<Error>(file.error());
+  if (const Status taken = attempt.take(path, 0); !taken)
+    return tl::unexpected<Error>(taken.error());
+  std::unique_ptr<Lease> lease(new Lease(path, std::move(who), std::move(*file), options));
+  auto thread = start_service_thread("forebay-lease", [raw = lease.get()] { raw->beat(); });
+  if (!thread) return tl::unexpected<Error>(thread.error());
+  lease->thread_ = std::move(*thread);
+  return lease;
+}
+
+Lease::Lease(std::string path, format::Owner owner, Descriptor file, LeaseOptions options)
+    : path_(std::move(path)), owner_(std::move(owner)), file_(std::move(file)), options_(options) {}
+
+Lease::~Lease() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+    ending_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  if (check()) ::unlink(path_.c_str());
+}
+
+Status Lease::check() const {
+  const auto found = look_at(path_);
+  if (!found) return tl::unexpected<Error>(found.error());
+  if (*found && (*found)->owner && (*found)->owner->nonce == owner_.nonce) return {};
+  if (*found) return tl::unexpected<Error>(held_by(path_, **found));
+  return failure({.kind = ErrorClass::kPermission,
+                  .operation = "write the dataset of",
+                  .path = path_,
+                  .cause = "somebody removed this file"});
+}
+
+/// All of the thread.
+void Lease::beat() {
+  std::unique_lock lock(mutex_);
+  while (!ending_.wait_for(lock, options_.beat_ms, [this] { return ends_; }))
+    ::futimens(file_.get(), nullptr);
+}
+
+}  // namespace forebay::write

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// One writer at a time: who lives is named and left in peace, who was killed is followed at once,
+// and of many who follow only one does.
+#include "write/lease.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/testing.hpp"
+
+namespace forebay::write {
+namespace {
+
+constexpr LeaseOptions kQuick{.beat_ms = std::chrono::milliseconds(20),
+                              .silence_ms_max = std::chrono::milliseconds(400)};
+
+std::size_t entries_in(const std::string& folder) {
+  const auto entries = std::filesystem::directory_iterator(folder);
+  return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
+}
+
+void write_owner(const std::string& path, const format::Owner& owner) {
+  std::ofstream(path) << format::encode_owner(owner);
+}
+
+/// A process that takes the lease and is killed with it.
+void take_and_be_killed(const std::string& folder) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const auto lease = Lease::acquire(folder);
+    if (!lease) ::_exit(1);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "the child did not get the lease";
+}
+
+TEST(Lease, is_held_until_it_ends) {
+  const TemporaryFolder folder;
+  {
+    const auto lease = Lease::acquire(folder.path());
+    ASSERT_TRUE(lease) << lease.error().message();
+    EXPECT_TRUE((*lease)->check());
+    EXPECT_TRUE(std::filesystem::exists(folder / "owner"));
+  }
+  EXPECT_EQ(entries_in(folder.path()), 0U);
+}
+
+TEST(Lease, a_second_one_is_refused_with_the_name_of_the_first) {
+  const TemporaryFolder folder;
+  const auto first = Lease::acquire(folder.path());
+  ASSERT_TRUE(first);
+  const auto second = Lease::acquire(folder.path());
+  ASSERT_FALSE(second);
+  const std::string message = second.error().message();
+  EXPECT_EQ(second.error().kind(), ErrorClass::kPermission);
+  EXPECT_NE(message.find(std::to_string(::getpid())), std::string::npos) << message;
+  EXPECT_NE(message.find((*first)->owner().host), std::string::npos) << message;
+  EXPECT_NE(message.find((*first)->owner().program), std::string::npos) << message;
+  EXPECT_TRUE((*first)->check());
+  EXPECT_EQ(entries_in(folder.path()), 1U);
+}
+
+TEST(Lease, of_a_killed_process_is_followed_at_once) {
+  const TemporaryFolder folder;
+  take_and_be_killed(folder.path());
+  ASSERT_TRUE(std::filesystem::exists(folder / "owner"));
+  const auto lease = Lease::acquire(folder.path());
+  ASSERT_TRUE(lease) << lease.error().message();
+  EXPECT_TRUE((*lease)->check());
+}
+
+TEST(Lease, a_process_number_that_was_used_again_holds_nothing) {
+  const TemporaryFolder folder;
+  format::Owner owner = this_process();
+  ++owner.process_start;
+  write_owner(folder / "owner", owner);
+  EXPECT_TRUE(Lease::acquire(folder.path()));
+}
+
+TEST(Lease, of_many_who_follow_one_does) {
+  for (int round = 0; round < 20; ++round) {
+    const TemporaryFolder folder;
+    format::Owner dead = this_process();
+    ++dead.process_start;
+    write_owner(folder / "owner", dead);
+    if (round % 2 == 0) {  // somebody followed, and died before he was done
+      format::Owner follower = this_process();
+      ++follower.process_start;
+      std::array<char, 64> name{};
+      std::snprintf(name.data(), name.size(), "owner-after-%016llx",
+                    static_cast<unsigned long long>(dead.nonce));
+      write_owner(folder / name.data(), follower);
+    }
+    std::vector<Result<std::unique_ptr<Lease>>> leases(8);
+    std::vector<std::thread> threads;
+    for (auto& lease : leases)
+      threads.emplace_back([&] { lease = Lease::acquire(folder.path()); });
+    for (std::thread& thread : threads)
+      thread.join();
+    const auto held = std::ranges::count_if(leases, [](const auto& one) { return bool(one); });
+    ASSERT_EQ(held, 1) << "round " << round;
+    for (const auto& lease : leases)
+      EXPECT_TRUE(!lease || (*lease)->check());
+  }
+}
+
+TEST(Lease, of_another_host_that_is_silent_is_followed_after_a_while) {
+  const TemporaryFolder folder;
+  format::Owner far = this_process();
+  far.host += "-far";
+  far.boot_id = "another";
+  write_owner(folder / "owner", far);
+  const auto lease = Lease::acquire(folder.path(), this_process(), kQuick);
+  ASSERT_TRUE(lease) << lease.error().message();
+}
+
+TEST(Lease, of_another_host_that_lives_is_left_in_peace) {
+  const TemporaryFolder folder;
+  format::Owner far = this_process();
+  far.host += "-far";
+  const auto held = Lease::acquire(folder.path(), far, kQuick);
+  ASSERT_TRUE(held);
+  const auto lease = Lease::acquire(
+      folder.path(), this_process(),
+      {.beat_ms = kQuick.beat_ms, .silence_ms_max = std::chrono::milliseconds(30'000)});
+  ASSERT_FALSE(lease);
+  EXPECT_NE(lease.error().message().find(far.host), std::string::npos) << lease.error().message();
+  EXPECT_TRUE((*held)->check());
+}
+
+TEST(Lease, a_holder_that_was_followed_is_told_and_removes_nothing) {
+  const TemporaryFolder folder;
+  const auto held = Lease::acquire(folder.path());
+  ASSERT_TRUE(held);
+  std::filesystem::remove(folder / "owner");  // as the Error tells people to
+  auto lease = Lease::acquire(folder.path());
+  ASSERT_TRUE(lease);
+  EXPECT_FALSE((*held)->check());
+  EXPECT_TRUE((*lease)->check());
+}
+
+TEST(Lease, in_a_folder_that_is_not_there_is_an_error) {
+  const TemporaryFolder folder;
+  const auto lease = Lease::acquire(folder / "nowhere");
+  ASSERT_FALSE(lease);
+  EXPECT_EQ(lease.error().kind(), ErrorClass::kNotFound);
+}
+
+}  // namespace
+}  // namespace forebay::write

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agents of one dataset say to each other: a kind, four numbers, and bytes for what has no
+// fixed size. All ranks run the same program, so a struct travels as it lies in memory. Who sends
+// what to whom is told in docs/architecture.md, "How a step of a dataset travels".
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include "base/assert.hpp"
+#include "comm/communicator.hpp"
+#include "comm/link.hpp"
+#include "format/records.hpp"
+#include "shm/memory_name.hpp"
+
+namespace forebay::write {
+
+/// "A to B" names the roles. The first two numbers of a header are the step and its group of files
+/// (StepName) wherever a letter is about a step; what else there is, each kind says.
+enum class LetterKind : std::uint32_t {
+  kHello,     ///< rank to coordinator, when it starts: so that its end is noticed
+  kOffer,     ///< rank or relay to the next: an OfferLetter, memory that holds a chunk
+  kSend,      ///< the answer: chunk; send its bytes
+  kBytes,     ///< the answer to that: chunk; the payload is its bytes
+  kTaken,     ///< chunk; its memory is not needed any more
+  kFinish,    ///< rank to its writer: how many regions it has offered in the step
+  kWritten,   ///< writer to rank: places of all its regions; or an Error
+  kAskPlace,  ///< writer to owner: a place for so many bytes
+  kPlace,     ///< the answer: an offset in the file
+  kTrim,      ///< writer to owner: an offset, how many bytes it asked for, how many it needs
+  kTurnOver,  ///< writer to owner (baton): nothing of this one is being written any more
+  kReady,     ///< rank to owner (collective): all of the step is placed; how many rounds it takes
+  kGo,        ///< owner to its ranks: all are ready; how many rounds there are
+  kPart,      ///< rank to owner: what of the step lies where in the owner's file
+  kAnnounce,  ///< rank to coordinator: committed; the fields it has
+  kFailed,    ///< anybody to coordinator: the step cannot be, and why
+  kSealed,    ///< owner to coordinator: a SealedLetter, the file is durable for that step
+  kPruned,    ///< coordinator to owner: group, file; no step needs this file any more
+  kResolved,  ///< coordinator to all: published, or failed and why
+  kGone,      ///< coordinator to all: this rank does not answer any more
+  kLeave,     ///< rank to coordinator: it begins no more steps
+  kAllLeft,   ///< coordinator to all: nobody does
+};
+
+/// A step, and the group of files that its rank counts it to: the same on all ranks, as they begin
+/// the same steps.
+struct StepName {
+  std::uint64_t step = 0;
+  std::uint64_t group = 0;
+
+  friend constexpr auto operator<=>(const StepName&, const StepName&) noexcept = default;
+};
+
+/// A piece of a region: bytes that lie together in memory now and in the file later.
+struct Chunk {
+  StepName step;
+  std::uint32_t origin = 0;        ///< the rank whose bytes they are
+  std::uint32_t region = 0;        ///< counted by the origin within the step
+  std::uint64_t region_bytes = 0;  ///< at most; to ask for a place
+  std::uint64_t offset = 0;        ///< within the region
+  std::uint64_t bytes = 0;
+  bool is_last = false;  ///< nothing of the region is behind it
+};
+
+/// In the number of a chunk that is offered by a link of a chain, whose bytes they are not.
+inline constexpr std::uint64_t kRelayed = std::uint64_t{1} << 63U;
+
+struct OfferLetter {
+  Chunk chunk;
+  std::uint64_t number = 0;  ///< the offering rank's own for it
+  shm::MemoryName memory;    ///< where it lies, for whoever can map it
+  std::uint64_t memory_offset = 0;
+};
+
+struct SealedLetter {
+  StepName step;
+  std::uint32_t file = 0;
+  std::uint32_t parts = 0;  ///< ranks that have bytes in it
+  format::Reference index;
+  std::uint64_t raw_bytes = 0;
+  std::uint64_t stored_bytes = 0;
+};
+
+/// A struct as the payload of a letter, and back. `bytes` came from bytes_of_letter() of that type.
+template <class T>
+  requires(std::is_trivially_copyable_v<T>)
+comm::Bytes bytes_of_letter(const T& letter) {
+  comm::Bytes bytes(sizeof letter);
+  std::memcpy(bytes.data(), &letter, sizeof letter);
+  return bytes;
+}
+
+template <class T>
+  requires(std::is_trivially_copyable_v<T>)
+T letter_from(std::span<const std::byte> bytes) {
+  FOREBAY_ASSERT(bytes.size() == sizeof(T));
+  T letter;
+  std::memcpy(&letter, bytes.data(), sizeof letter);
+  return letter;
+}
+
+}  // namespace forebay::write

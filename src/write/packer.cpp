@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks into segments, pieces into checksums.
+#include "write/packer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "format/codec.hpp"
+#include "shm/buffer_source.hpp"
+#include "write/hashed_copy.hpp"
+
+namespace forebay::write {
+
+namespace {
+
+using format::kPieceBytes;
+
+tl::unexpected<Error> refuse(const std::string& field, std::string cause) {
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "put field '" + field + "'",
+                  .cause = std::move(cause)});
+}
+
+/// Elements of a block; more than there can be stays more.
+std::uint64_t elements_of(std::span<const std::uint64_t> counts) {
+  std::uint64_t elements = 1;
+  for (const std::uint64_t count : counts)
+    if (__builtin_mul_overflow(elements, count, &elements)) return UINT64_MAX;
+  return elements;
+}
+
+std::span<const std::byte> piece_of(std::span<const std::byte> bytes, std::uint64_t piece) {
+  const std::uint64_t begin = piece * kPieceBytes;
+  return bytes.subspan(begin, std::min(kPieceBytes, bytes.size() - begin));
+}
+
+}  // namespace
+
+Packer::Packer(Setup setup)
+    : setup_(std::move(setup)), step_seed_(format::step_seed(setup_.dataset, setup_.step.step)) {
+  record_.step = setup_.step.step;
+}
+
+Packer::~Packer() {
+  if (open_) setup_.staging->give_back(open_->segment);
+}
+
+Result<std::uint32_t> Packer::field_number(const format::FieldDefinition& field) {
+  const auto known = fields_.find(field.name);
+  if (known != fields_.end()) {
+    if (record_.fields[known->second] == field) return known->second;
+    return refuse(field.name, "it is " + description_of(field) + " here, and was " +
+                                  description_of(record_.fields[known->second]) +
+                                  " before in this step");
+  }
+  if (const Status can_be = format::check_field(field); !can_be)
+    return tl::unexpected<Error>(can_be.error());
+  const auto number = static_cast<std::uint32_t>(record_.fields.size());
+  record_.fields.push_back(field);
+  field_seeds_.push_back(format::field_seed(step_seed_, field.name));
+  fields_.emplace(field.name, number);
+  return number;
+}
+
+Status Packer::check(const BlockPlace& place, std::uint64_t bytes) const {
+  const format::FieldDefinition& field = place.field;
+  const bool is_global = field.kind == format::FieldKind::kGlobal;
+  const std::size_t expected = std::size_t{field.dimensions} * (is_global ? 2 : 1);
+  if (place.extents.size() != expected)
+    return refuse(field.name, "start and count do not have the dimensions of the array");
+  const auto counts = std::span(place.extents).last(field.dimensions);
+  const std::uint64_t element_bytes = bytes_of(field.type);
+  const std::uint64_t elements = elements_of(counts);
+  if (elements != bytes / element_bytes || bytes % element_bytes != 0)
+    return refuse(field.name, "its shape has " + std::to_string(elements) + " elements, and " +
+                                  std::to_string(bytes / element_bytes) + " were given");
+  for (std::size_t d = 0; is_global && d < field.dimensions; ++d) {
+    const std::uint64_t start = place.extents[d];
+    if (start <= field.shape[d] && counts[d] <= field.shape[d] - start) continue;
+    return refuse(field.name, "elements " + std::to_string(start) + " to " +
+                                  std::to_string(start + counts[d]) + " of dimension " +
+                                  std::to_string(d) + ", which has " +
+                                  std::to_string(field.shape[d]));
+  }
+  return {};
+}
+
+format::BlockSeed Packer::seed_of(const BlockPlace& place, std::uint32_t field) const {
+  if (place.field.kind == format::FieldKind::kParts)
+    return format::part_seed(field_seeds_[field], place.part);
+  const std::span extents(place.extents);
+  return format::array_seed(field_seeds_[field], extents.first(place.field.dimensions),
+                            extents.last(place.field.dimensions));
+}
+
+Result<BlockRecord> Packer::begin_block(const BlockPlace& place, std::uint64_t bytes) {
+  if (const Status checked = check(place, bytes); !checked)
+    return tl::unexpected<Error>(checked.error());
+  const auto field = field_number(place.field);
+  if (!field) return tl::unexpected<Error>(field.error());
+  BlockRecord block{.part = place.part, .raw_bytes = bytes, .stored_bytes = bytes, .field = *field};
+  block.first_extent = record_.extents.size();
+  block.first_piece = record_.piece_checksums.size();
+  if (bytes > 0 && setup_.codec == Codec::kZstd) block.codec = format::Codec::kZstd;
+  return block;
+}
+
+/// What is waiting goes first if there is none: its memory may be what is waited for.
+Result<Packer::Open> Packer::take_segment() {
+  if (const auto segment = setup_.staging->try_take()) return Open{.segment = *segment};
+  flush();
+  if (setup_.press) setup_.press();
+  const auto segment = setup_.staging->take(setup_.wait_max);
+  if (!segment) return tl::unexpected<Error>(segment.error());
+  return Open{.segment = *segment};
+}
+
+Status Packer::add(const BlockPlace& place, std::span<const std::byte> bytes) {
+  auto block = begin_block(place, bytes.size());
+  if (!block) return tl::unexpected<Error>(block.error());
+  const format::BlockSeed seed = seed_of(place, block->field);
+  const bool is_small = bytes.size() <= setup_.staging->segment_bytes();
+  const Status added = bytes.empty() ? Status()
+                       : is_small    ? add_small(*block, seed, bytes)
+                                     : add_large(*block, seed, bytes);
+  if (!added) return added;
+  record_.extents.insert(record_.extents.end(), place.extents.begin(), place.extents.end());
+  record_.blocks.push_back(*block);
+  record_.raw_bytes += bytes.size();
+  copied_bytes_ += bytes.size();
+  return {};
+}
+
+/// Into the segment that is being filled, whole: its pieces are not cut.
+Status Packer::add_small(BlockRecord& block,
+                         format::BlockSeed seed,
+                         std::span<const std::byte> bytes) {
+  if (open_ && open_->fill + bytes.size() > setup_.staging->segment_bytes()) flush();
+  if (!open_) {
+    auto taken = take_segment();
+    if (!taken) return tl::unexpected<Error>(taken.error());
+    taken->region = record_.regions++;
+    open_ = std::move(*taken);
+  }
+  block.region = open_->region;
+  block.offset = open_->fill;
+  const std::uint64_t begin = open_->fill;
+  for (std::uint64_t piece = 0; piece < format::piece_count(bytes.size()); ++piece) {
+    const std::uint64_t piece_seed = format::piece_seed(seed, piece);
+    open_->fill += add_piece(*open_, block, piece_seed, piece_of(bytes, piece));
+    if (block.codec != format::Codec::kNone) record_.piece_ends.push_back(open_->fill - begin);
+  }
+  block.stored_bytes = open_->fill - begin;
+  open_->fill = format::round_up(open_->fill, format::kBlockAlignmentBytes);
+  return {};
+}
+
+/// Into a region of its own, a segment at a time.
+Status Packer::add_large(BlockRecord& block,
+                         format::BlockSeed seed,
+                         std::span<const std::byte> bytes) {
+  auto filling = take_segment();
+  if (!filling) return tl::unexpected<Error>(filling.error());
+  filling->region = record_.regions++;
+  filling->region_bytes = format::round_up(bytes.size(), format::kPageBytes);
+  block.region = filling->region;
+  block.stored_bytes = 0;
+  for (std::uint64_t piece = 0; piece < format::piece_count(bytes.size()); ++piece) {
+    const auto raw = piece_of(bytes, piece);
+    if (filling->fill + raw.size() > setup_.staging->segment_bytes())
+      if (const Status next = go_on(*filling); !next) return next;
+    const std::uint64_t stored = add_piece(*filling, block, format::piece_seed(seed, piece), raw);
+    filling->fill += stored;
+    block.stored_bytes += stored;
+    if (block.codec != format::Codec::kNone) record_.piece_ends.push_back(block.stored_bytes);
+  }
+  offer(std::move(*filling), Last::kYes);
+  return {};
+}
+
+/// Offers what fills whole pages, and goes on with the rest in the next segment.
+Status Packer::go_on(Open& filling) {
+  auto next = take_segment();
+  if (!next) {
+    setup_.staging->give_back(filling.segment);
+    return tl::unexpected<Error>(next.error());
+  }
+  const std::uint64_t whole = filling.fill - filling.fill % format::kPageBytes;
+  next->fill = filling.fill - whole;
+  next->region = filling.region;
+  next->region_bytes = filling.region_bytes;
+  next->region_offset = filling.region_offset + whole;
+  const auto from = setup_.staging->segment(filling.segment).subspan(whole, next->fill);
+  std::ranges::copy(from, setup_.staging->segment(next->segment).begin());
+  filling.fill = whole;
+  offer(std::move(filling), Last::kNo);
+  filling = std::move(*next);
+  return {};
+}
+
+/// Copies or compresses a piece to where the segment is filled to, and sees to its checksum; how
+/// many bytes it takes.
+std::uint64_t Packer::add_piece(Open& open,
+                                const BlockRecord& block,
+                                std::uint64_t seed,
+                                std::span<const std::byte> raw) {
+  const auto to = setup_.staging->segment(open.segment).subspan(open.fill, raw.size());
+  if (block.codec != format::Codec::kNone) {
+    record_.piece_checksums.push_back(hash_of(raw, seed));
+    const auto stored = format::compress_piece(block.codec, setup_.codec_level, raw, to);
+    FOREBAY_ASSERT(stored.has_value());
+    return *stored;
+  }
+  if (setup_.checksum_by == ChecksumBy::kCopy) {
+    record_.piece_checksums.push_back(hashed_copy(to, raw, seed));
+    return raw.size();
+  }
+  std::memcpy(to.data(), raw.data(), raw.size());
+  open.to_hash.push_back({record_.piece_checksums.size(), seed, to});
+  record_.piece_checksums.push_back(0);
+  return raw.size();
+}
+
+void Packer::flush() {
+  if (!open_) return;
+  Open open = std::move(*open_);
+  open_.reset();
+  open.region_bytes = format::round_up(open.fill, format::kPageBytes);
+  offer(std::move(open), Last::kYes);
+}
+
+void Packer::offer(Open open, Last last) {
+  Staging& staging = *setup_.staging;
+  const std::uint64_t bytes = format::round_up(open.fill, format::kPageBytes);
+  const auto memory = staging.segment(open.segment).first(bytes);
+  std::ranges::fill(memory.subspan(open.fill), std::byte{});
+  const auto offset = static_cast<std::uint64_t>(memory.data() - staging.memory().data());
+  setup_.offer({.chunk = {.step = setup_.step,
+                          .origin = setup_.origin,
+                          .region = open.region,
+                          .region_bytes = open.region_bytes,
+                          .offset = open.region_offset,
+                          .bytes = bytes,
+                          .is_last = last == Last::kYes},
+                .bytes = memory,
+                .memory = staging.name(),
+                .memory_offset = offset,
+                .to_hash = std::move(open.to_hash),
+                .release = [staging = setup_.staging, segment = open.segment] {
+                  staging->give_back(segment);
+                }});
+}
+
+Status Packer::adopt(const BlockPlace& place, AdoptedBuffer buffer) {
+  if (const Status checked = buffer.check(); !checked) return checked;
+  const auto bytes = buffer.bytes();
+  if (bytes.empty() || setup_.codec != Codec::kNone) return add(place, bytes);
+  auto block = begin_block(place, bytes.size());
+  if (!block) return tl::unexpected<Error>(block.error());
+  const format::BlockSeed seed = seed_of(place, block->field);
+  block->region = record_.regions++;
+  record_.extents.insert(record_.extents.end(), place.extents.begin(), place.extents.end());
+  record_.blocks.push_back(*block);
+  record_.raw_bytes += bytes.size();
+  adopted_bytes_ += bytes.size();
+  offer_adopted(*block, seed, std::make_shared<Buffer>(std::move(buffer).take()), bytes.size());
+  return {};
+}
+
+/// In pieces that fit messages; the agent works out the checksums.
+void Packer::offer_adopted(const BlockRecord& block,
+                           format::BlockSeed seed,
+                           const std::shared_ptr<Buffer>& buffer,
+                           std::uint64_t size_bytes) {
+  const std::uint64_t room = format::round_up(size_bytes, format::kPageBytes);
+  const std::span<std::byte> memory(buffer->data(), room);
+  std::ranges::fill(memory.subspan(size_bytes), std::byte{});
+  const shm::MemoryPlace place = shm::BufferLease::place_of(*buffer);
+  const std::uint64_t step_bytes = setup_.staging->segment_bytes();
+  for (std::uint64_t offset = 0; offset < room; offset += step_bytes) {
+    const std::uint64_t bytes = std::min(step_bytes, room - offset);
+    PackedChunk packed{.chunk = {.step = setup_.step,
+                                 .origin = setup_.origin,
+                                 .region = block.region,
+                                 .region_bytes = room,
+                                 .offset = offset,
+                                 .bytes = bytes,
+                                 .is_last = offset + bytes == room},
+                       .bytes = memory.subspan(offset, bytes),
+                       .memory = place.memory,
+                       .memory_offset = place.offset_bytes + offset,
+                       .to_hash = {},
+                       .release = [buffer] {}};
+    const auto raw = memory.first(size_bytes).subspan(offset, std::min(bytes, size_bytes - offset));
+    for (std::uint64_t piece = 0; piece < format::piece_count(raw.size()); ++piece) {
+      const std::uint64_t number = offset / kPieceBytes + piece;
+      packed.to_hash.push_back(
+          {record_.piece_checksums.size(), format::piece_seed(seed, number), piece_of(raw, piece)});
+      record_.piece_checksums.push_back(0);
+    }
+    setup_.offer(std::move(packed));
+  }
+}
+
+}  // namespace forebay::write

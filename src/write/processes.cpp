@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/processes.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+
+#include <pwd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "write/lease.hpp"
+
+namespace forebay::write {
+
+namespace {
+
+/// Behind the name of the program, which may have spaces and brackets: the state, and from there
+/// the 20th word is the start.
+constexpr int kWordsToStart = 19;
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "a host without a name";
+}
+
+std::string user_name() {
+  std::array<char, 4096> memory{};
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(::geteuid(), &entry, memory.data(), memory.size(), &found) == 0 &&
+      found != nullptr)
+    return found->pw_name;
+  return "user " + std::to_string(::geteuid());
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> start_of_process(std::uint64_t process_id) {
+  std::ifstream in("/proc/" + std::to_string(process_id) + "/stat");
+  std::string line;
+  if (!std::getline(in, line)) return std::nullopt;
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream words(line.substr(name_end + 1));
+  std::string word;
+  words >> word;
+  if (word == "Z" || word == "X") return std::nullopt;
+  for (int i = 0; i < kWordsToStart; ++i)
+    words >> word;
+  return std::strtoull(word.c_str(), nullptr, 10);
+}
+
+std::string boot_id() {
+  std::ifstream in("/proc/sys/kernel/random/boot_id");
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+std::string time_text(std::uint64_t since_1970_ns) {
+  const auto seconds = static_cast<std::time_t>(since_1970_ns / 1'000'000'000U);
+  std::tm parts{};
+  std::array<char, 64> text{};
+  if (::gmtime_r(&seconds, &parts) == nullptr) return "a time out of range";
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &parts);
+  return text.data();
+}
+
+format::Owner this_process() {
+  const auto process = static_cast<std::uint64_t>(::getpid());
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  format::Owner owner{.host = host_name(),
+                      .boot_id = boot_id(),
+                      .process_id = process,
+                      .process_start = start_of_process(process).value_or(0),
+                      .user = user_name(),
+                      .program = ::program_invocation_short_name};
+  owner.opened_ns = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+  while (::getrandom(&owner.nonce, sizeof owner.nonce, 0) != sizeof owner.nonce) {
+  }
+  return owner;
+}
+
+}  // namespace forebay::write

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Publisher: the file `commits` of a dataset, written by one process alone. A step is there when
+// one table and one slot are written and one sync has returned; until then, and after any failure,
+// what was there before is in force.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/commits.hpp"
+#include "format/commits_file.hpp"
+#include "storage/file.hpp"
+
+namespace forebay::write {
+
+/// Blocks; one thread at a time. Whoever opens one holds the Lease.
+class Publisher {
+ public:
+  /// The dataset in `folder`; a folder that is not there, or in which there is no `commits` yet, is
+  /// made one, with everything durable. A `commits` in which nothing is in force is kDamage, never
+  /// begun anew.
+  static Result<std::unique_ptr<Publisher>> open(const std::string& folder);
+
+  /// The same on files of any kind, one that has generation 0 or later in it.
+  static Result<std::unique_ptr<Publisher>> open_on(std::unique_ptr<storage::File> commits);
+
+  const format::DatasetId& dataset() const noexcept { return state_.dataset; }
+  std::uint64_t generation() const noexcept { return state_.generation; }
+  /// Those that are in force, by rising numbers.
+  const std::vector<format::StepEntry>& steps() const noexcept { return steps_; }
+  /// What was passed over when it was opened. A slot that was torn by a crash is one of these, and
+  /// is written over by the next publish().
+  const std::vector<Error>& damages() const noexcept { return damages_; }
+
+  /// One step more, whose data and names are durable. kInvalidArgument if its number does not rise.
+  /// After a failure the generation before is in force, and the next call writes the same slot
+  /// again.
+  Status publish(const format::StepEntry& step);
+
+  /// Steps below this one are there no more. Their files may go when this has succeeded.
+  Status drop_before(std::uint64_t step);
+
+ private:
+  Publisher(std::unique_ptr<storage::File> file, format::LoadedCommits loaded);
+  Status carry_out(format::CommitPlan plan);
+
+  std::unique_ptr<storage::File> file_;
+  format::CommitsState state_;
+  std::vector<format::StepEntry> steps_;
+  std::vector<Error> damages_;
+};
+
+}  // namespace forebay::write

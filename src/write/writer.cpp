@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a chunk gets from an offer to storage.
+#include "write/writer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "format/catalog.hpp"
+
+namespace forebay::write {
+
+Writer::Writer(AgentContext& context, std::shared_ptr<Staging> receiving)
+    : context_(context), receiving_(std::move(receiving)) {
+  if (receiving_)
+    receiving_->on_free([&context, this] { context.post([this] { ask_for_bytes(); }); });
+}
+
+bool Writer::is_writer_of(std::uint32_t origin) const {
+  return context_.routes().writer_of(origin) == context_.rank().number;
+}
+
+format::DataFileName Writer::file_of(const StepName& step) const {
+  return {step.group, context_.routes().file_of(context_.rank().number)};
+}
+
+void Writer::offered(comm::Rank from, const OfferLetter& letter) {
+  const bool is_void = failed_.contains(letter.chunk.step);
+  if (is_void) return context_.send(from, LetterKind::kTaken, {letter.number}, {});
+  const std::uint64_t ticket = next_ticket_++ | kRelayed;
+  Incoming& incoming = incoming_[ticket];
+  incoming.offer = letter;
+  incoming.from = from;
+  ticket_of_[{from.number, letter.number}] = ticket;
+  const HandOff hand_off = context_.plan().hand_off.value_or(HandOff::kSharedMemory);
+  const bool is_mine = from == context_.rank();
+  const bool may_map =
+      is_mine || (hand_off == HandOff::kSharedMemory && context_.is_on_my_node(from));
+  if (may_map) {
+    auto mapped = peers_.map(letter.memory, {letter.memory_offset, letter.chunk.bytes});
+    if (mapped) {
+      incoming.bytes = mapped->bytes;
+      incoming.mapping = std::move(mapped->mapping);
+      return here(ticket);
+    }
+  }
+  wanted_.push_back(ticket);
+  ask_for_bytes();
+}
+
+/// Memory for those who wait for it, in their order; none left: a gathered step goes on its way
+/// before it is whole.
+void Writer::ask_for_bytes() {
+  while (!wanted_.empty()) {
+    const auto found = incoming_.find(wanted_.front());
+    if (found == incoming_.end()) {
+      wanted_.pop_front();
+      continue;
+    }
+    const auto segment = receiving_->try_take();
+    if (!segment) return release_held_back();
+    Incoming& incoming = found->second;
+    incoming.segment = *segment;
+    incoming.state = State::kComing;
+    wanted_.pop_front();
+    context_.send(incoming.from, LetterKind::kSend, {incoming.offer.number}, {});
+  }
+}
+
+std::span<std::byte> Writer::room_for(comm::Rank from, std::uint64_t chunk, std::uint64_t bytes) {
+  const auto ticket = ticket_of_.find({from.number, chunk});
+  if (ticket == ticket_of_.end()) return {};
+  const Incoming& incoming = incoming_.at(ticket->second);
+  if (incoming.state != State::kComing || incoming.offer.chunk.bytes != bytes) return {};
+  return receiving_->segment(*incoming.segment).first(bytes);
+}
+
+void Writer::bytes_came(comm::Rank from, std::uint64_t chunk) {
+  const auto ticket = ticket_of_.find({from.number, chunk});
+  if (ticket == ticket_of_.end()) return;
+  Incoming& incoming = incoming_.at(ticket->second);
+  incoming.bytes = receiving_->segment(*incoming.segment).first(incoming.offer.chunk.bytes);
+  here(ticket->second);
+}
+
+void Writer::here(std::uint64_t ticket) {
+  Incoming& incoming = incoming_.at(ticket);
+  incoming.state = State::kHere;
+  if (!is_writer_of(incoming.offer.chunk.origin)) return pass_on(ticket);
+  if (is_held_back(incoming)) return held_back_.push_back(ticket);
+  write_or_ask(ticket);
+}
+
+/// To the next one of the chain, out of the memory that it has come to.
+void Writer::pass_on(std::uint64_t ticket) {
+  Incoming& incoming = incoming_.at(ticket);
+  incoming.state = State::kOnItsWay;
+  OfferLetter letter = incoming.offer;
+  letter.number = ticket;
+  if (incoming.segment) {
+    letter.memory = receiving_->name();
+    const auto offset = incoming.bytes.data() - receiving_->memory().data();
+    letter.memory_offset = static_cast<std::uint64_t>(offset);
+  }
+  const auto next = context_.routes().next_of(context_.rank().number);
+  FOREBAY_ASSERT(next.has_value());
+  context_.send(comm::Rank{*next}, LetterKind::kOffer, {}, bytes_of_letter(letter));
+}
+
+void Writer::send_bytes(comm::Rank to, std::uint64_t ticket) {
+  const auto found = incoming_.find(ticket);
+  if (found == incoming_.end()) return;
+  context_.send_in_place(to, LetterKind::kBytes, {ticket}, found->second.bytes,
+                         [this, ticket](const Status& /*sent*/) { taken(ticket); });
+}
+
+void Writer::taken(std::uint64_t ticket) { drop(ticket); }
+
+bool Writer::is_held_back(const Incoming& incoming) const {
+  if (context_.plan().hand_off != HandOff::kGather || incoming.from == context_.rank())
+    return false;
+  // Somebody waits for room: what is here goes first.
+  if (!wanted_.empty()) return false;
+  const auto finished = finished_.find(incoming.offer.chunk.step);
+  const auto group = context_.routes().group_of(context_.rank().number);
+  return finished == finished_.end() || finished->second.size() < group.size();
+}
+
+void Writer::release_held_back() {
+  for (const std::uint64_t ticket : std::exchange(held_back_, {}))
+    if (incoming_.contains(ticket)) write_or_ask(ticket);
+}
+
+void Writer::write_or_ask(std::uint64_t ticket) {
+  const Chunk& chunk = incoming_.at(ticket).offer.chunk;
+  const RankKey key{chunk.step, chunk.origin};
+  const auto [at, is_new] = ranks_[key].by_number.try_emplace(chunk.region);
+  Region& region = at->second;
+  if (chunk.is_last) region.bytes = chunk.offset + chunk.bytes;
+  if (is_new) {
+    region.room_bytes = chunk.region_bytes;
+    const std::uint64_t question = next_question_++;
+    asked_[question] = {key, chunk.region};
+    const comm::Rank owner{context_.routes().owner_of(file_of(chunk.step).file)};
+    context_.send(owner, LetterKind::kAskPlace, words_of(chunk.step, question, chunk.region_bytes),
+                  {});
+  }
+  region.waiting.push_back(ticket);
+  if (!region.place) return;
+  trim(key.first, region);
+  start_waiting(key, region);
+}
+
+/// Gives back what of its room a region does not need: nothing but compressed blocks is smaller
+/// than it might have been.
+void Writer::trim(const StepName& step, Region& region) {
+  if (!region.bytes || *region.bytes >= region.room_bytes) return;
+  const comm::Rank owner{context_.routes().owner_of(file_of(step).file)};
+  const AgentContext::Words words{step.group, *region.place, region.room_bytes, *region.bytes};
+  region.room_bytes = *region.bytes;
+  context_.send(owner, LetterKind::kTrim, words, {});
+}
+
+void Writer::placed(std::uint64_t question, std::uint64_t offset) {
+  const auto asked = asked_.find(question);
+  FOREBAY_ASSERT(asked != asked_.end());
+  const auto [key, number] = asked->second;
+  asked_.erase(asked);
+  ++in_hand_;
+  const auto rank = ranks_.find(key);
+  if (rank == ranks_.end()) return put_down();
+  Region& region = rank->second.by_number.at(number);
+  region.place = offset;
+  trim(key.first, region);
+  start_waiting(key, region);
+}
+
+void Writer::start_waiting(const RankKey& key, Region& region) {
+  auto tickets = std::exchange(region.waiting, {});
+  const auto write_all = [this, tickets = std::move(tickets)](const Status& opened) {
+    for (const std::uint64_t ticket : tickets)
+      if (incoming_.contains(ticket)) write(ticket, opened);
+  };
+  with_file(key.first, write_all);
+}
+
+/// Calls `then` when the file of the step is open here, or cannot be opened.
+void Writer::with_file(const StepName& step, std::function<void(const Status&)> then) {
+  if (files_.contains(step.group)) return then({});
+  auto& waiting = opening_[step.group];
+  waiting.push_back(std::move(then));
+  if (waiting.size() > 1) return;
+  const auto come = [this, group = step.group](Result<std::shared_ptr<DataFile>> file) {
+    const Status opened = file ? Status() : Status(tl::unexpect, file.error());
+    if (file) files_[group] = std::move(*file);
+    const auto all = std::move(opening_.extract(group).mapped());
+    for (const auto& one : all)
+      one(opened);
+  };
+  context_.lane().open(file_of(step), [this, come](Result<std::shared_ptr<DataFile>> file) {
+    context_.post([come, file = std::move(file)] { come(file); });
+  });
+}
+
+void Writer::write(std::uint64_t ticket, const Status& opened) {
+  Incoming& incoming = incoming_.at(ticket);
+  incoming.state = State::kOnItsWay;
+  if (!opened) return written(ticket, opened);
+  if (context_.round_caller() == nullptr || is_pressed_) return store(ticket);
+  incoming.state = State::kGathered;
+  tell_if_ready(incoming.offer.chunk.step);
+}
+
+void Writer::store(std::uint64_t ticket) {
+  Incoming& incoming = incoming_.at(ticket);
+  incoming.state = State::kOnItsWay;
+  const Chunk& chunk = incoming.offer.chunk;
+  const Region& region = ranks_.at({chunk.step, chunk.origin}).by_number.at(chunk.region);
+  const auto done = [this, ticket](const Status& outcome) {
+    context_.post([this, ticket, outcome] { written(ticket, outcome); });
+  };
+  context_.lane().write(files_.at(chunk.step.group), *region.place + chunk.offset, incoming.bytes,
+                        done);
+}
+
+std::vector<std::uint64_t> Writer::gathered(const StepName& step) const {
+  std::vector<std::uint64_t> tickets;
+  for (const auto& [ticket, incoming] : incoming_)
+    if (incoming.state == State::kGathered && incoming.offer.chunk.step == step)
+      tickets.push_back(ticket);
+  return tickets;
+}
+
+/// All of this rank's step is placed or written: it can take part in rounds at once.
+void Writer::tell_if_ready(const StepName& step) {
+  const std::uint32_t me = context_.rank().number;
+  const auto found = ranks_.find({step, me});
+  if (context_.round_caller() == nullptr || found == ranks_.end()) return;
+  RankWork& work = found->second;
+  if (work.is_ready || !work.regions || work.by_number.size() < *work.regions) return;
+  const auto tickets = gathered(step);
+  std::uint64_t missing = 0;
+  for (const auto& [number, region] : work.by_number) {
+    if (!region.bytes || !region.place) return;
+    missing += *region.bytes - region.bytes_written;
+  }
+  for (const std::uint64_t ticket : tickets)
+    missing -= incoming_.at(ticket).offer.chunk.bytes;
+  if (missing > 0) return;
+  work.is_ready = true;
+  const comm::Rank owner{context_.routes().owner_of(file_of(step).file)};
+  context_.send(owner, LetterKind::kReady, words_of(step, tickets.size()), {});
+}
+
+void Writer::go(const StepName& step, std::uint32_t rounds) {
+  const auto tickets = gathered(step);
+  Rounds together;
+  together.path = format::data_path(context_.path(), file_of(step));
+  together.rounds = rounds;
+  for (const std::uint64_t ticket : tickets) {
+    Incoming& incoming = incoming_.at(ticket);
+    incoming.state = State::kOnItsWay;
+    const Chunk& chunk = incoming.offer.chunk;
+    const Region& region = ranks_.at({chunk.step, chunk.origin}).by_number.at(chunk.region);
+    together.pieces.push_back({incoming.bytes, *region.place + chunk.offset});
+  }
+  together.done = [this, step, tickets](const Status& outcome) {
+    context_.post([this, step, tickets, outcome] {
+      for (const std::uint64_t ticket : tickets)
+        written(ticket, outcome);
+      gone_together(step, outcome);
+    });
+  };
+  context_.round_caller()->add(std::move(together));
+}
+
+/// Only now may the step be told to be written: a rank that had nothing of its own was in it too.
+void Writer::gone_together(const StepName& step, const Status& outcome) {
+  if (!outcome) context_.report_failure(step, outcome.error());
+  const RankKey key{step, context_.rank().number};
+  const auto found = ranks_.find(key);
+  if (found == ranks_.end()) return;
+  found->second.has_gone = true;
+  if (outcome) tell_if_complete(key);
+}
+
+void Writer::write_alone() {
+  is_pressed_ = true;
+  std::vector<std::uint64_t> tickets;
+  for (const auto& [ticket, incoming] : incoming_) {
+    if (incoming.state != State::kGathered) continue;
+    const auto found = ranks_.find({incoming.offer.chunk.step, incoming.offer.chunk.origin});
+    const bool is_promised = found != ranks_.end() && found->second.is_ready;
+    if (!is_promised) tickets.push_back(ticket);
+  }
+  for (const std::uint64_t ticket : tickets)
+    store(ticket);
+}
+
+void Writer::written(std::uint64_t ticket, const Status& outcome) {
+  const Chunk chunk = incoming_.at(ticket).offer.chunk;
+  drop(ticket);
+  const RankKey key{chunk.step, chunk.origin};
+  const auto rank = ranks_.find(key);
+  if (!outcome) context_.report_failure(chunk.step, outcome.error());
+  if (rank == ranks_.end()) return;
+  Region& region = rank->second.by_number.at(chunk.region);
+  region.bytes_written += chunk.bytes;
+  written_bytes_ += chunk.bytes;
+  if (!region.is_whole()) return;
+  put_down();
+  if (!outcome) return;
+  ++rank->second.regions_written;
+  tell_if_ready(key.first);
+  tell_if_complete(key);
+}
+
+/// A chunk is over here: its memory goes back to whoever it came from.
+void Writer::drop(std::uint64_t ticket) {
+  const auto found = incoming_.find(ticket);
+  if (found == incoming_.end()) return;
+  const Incoming incoming = found->second;
+  incoming_.erase(found);
+  ticket_of_.erase({incoming.from.number, incoming.offer.number});
+  if (incoming.segment) return receiving_->give_back(*incoming.segment);
+  context_.send(incoming.from, LetterKind::kTaken, {incoming.offer.number}, {});
+}
+
+/// Nothing of this writer's is being written: in a baton, it is the next one's turn.
+void Writer::put_down() {
+  FOREBAY_ASSERT(in_hand_ > 0);
+  if (--in_hand_ > 0 || context_.plan().schedule != Schedule::kBaton) return;
+  const Routes& routes = context_.routes();
+  const std::uint32_t me = context_.rank().number;
+  context_.send(comm::Rank{routes.owner_of(routes.file_of(me))}, LetterKind::kTurnOver, {}, {});
+}
+
+void Writer::finish(const StepName& step, std::uint32_t origin, std::uint32_t regions) {
+  if (failed_.contains(step)) return;
+  ranks_[{step, origin}].regions = regions;
+  is_pressed_ = false;
+  auto& finished = finished_[step];
+  finished.insert(origin);
+  const auto group = context_.routes().group_of(context_.rank().number);
+  if (finished.size() == group.size()) release_held_back();
+  tell_if_ready(step);
+  tell_if_complete({step, origin});
+}
+
+void Writer::tell_if_complete(const RankKey& key) {
+  RankWork& work = ranks_.at(key);
+  if (work.regions != std::optional(work.regions_written)) return;
+  if (context_.round_caller() != nullptr && !work.has_gone) return;
+  const Routes& routes = context_.routes();
+  const comm::Rank owner{routes.owner_of(routes.file_of(context_.rank().number))};
+  // On the owner's node its sync reaches what was written here as well.
+  if (work.regions == 0U || context_.is_on_my_node(owner)) return tell(key);
+  const auto synced = [this, key](const Status& outcome) {
+    if (!outcome) return context_.report_failure(key.first, outcome.error());
+    if (ranks_.contains(key)) tell(key);
+  };
+  context_.lane().sync(files_.at(key.first.group), [this, synced](const Status& outcome) {
+    context_.post([synced, outcome] { synced(outcome); });
+  });
+}
+
+void Writer::tell(const RankKey& key) {
+  std::vector<std::uint64_t> places;
+  for (const auto& [number, region] : ranks_.at(key).by_number)
+    places.push_back(*region.place);
+  const auto bytes = std::as_bytes(std::span(places));
+  const comm::Rank origin{key.second};
+  ranks_.erase(key);
+  context_.send(origin, LetterKind::kWritten, words_of(key.first), {bytes.begin(), bytes.end()});
+}
+
+void Writer::resolved(const StepName& step, const Status& outcome) {
+  finished_.erase(step);
+  if (!outcome) forget(step);
+  // Of groups before this one nothing can come any more, nor of its own where it is alone in it.
+  // The file of a step that failed was removed, and takes room until it is closed.
+  const bool is_alone = context_.plan().steps_per_group == 1;
+  const std::uint64_t over_before = is_alone ? step.group + 1 : step.group;
+  std::erase_if(files_, [&](const auto& file) { return file.first < over_before; });
+}
+
+/// What has not been begun of a step that failed is not written any more.
+void Writer::forget(const StepName& step) {
+  failed_.insert(step);
+  std::vector<std::uint64_t> tickets;
+  for (const auto& [ticket, incoming] : incoming_) {
+    const bool is_idle = incoming.state == State::kHere || incoming.state == State::kWanted ||
+                         incoming.state == State::kGathered;
+    if (incoming.offer.chunk.step == step && is_idle) tickets.push_back(ticket);
+  }
+  for (auto rank = ranks_.begin(); rank != ranks_.end();) {
+    if (rank->first.first != step) {
+      ++rank;
+      continue;
+    }
+    for (const auto& [number, region] : rank->second.by_number)
+      if (region.place && !region.is_whole()) put_down();
+    rank = ranks_.erase(rank);
+  }
+  for (const std::uint64_t ticket : tickets)
+    drop(ticket);
+  ask_for_bytes();
+}
+
+void Writer::lost(comm::Rank rank) {
+  std::vector<std::uint64_t> tickets;
+  const bool was_next =
+      context_.routes().next_of(context_.rank().number) == std::optional(rank.number);
+  for (const auto& [ticket, incoming] : incoming_) {
+    const bool cannot_come = incoming.from == rank && incoming.state != State::kOnItsWay;
+    const bool cannot_go = was_next && !is_writer_of(incoming.offer.chunk.origin);
+    if (cannot_come || cannot_go) tickets.push_back(ticket);
+  }
+  for (const std::uint64_t ticket : tickets) {
+    const StepName step = incoming_.at(ticket).offer.chunk.step;
+    context_.report_failure(step, context_.error(ErrorClass::kClosed, "write a step",
+                                                 "a rank has left with bytes of it"));
+    drop(ticket);
+  }
+}
+
+}  // namespace forebay::write

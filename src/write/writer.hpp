@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writer: brings the bytes of other ranks, and those of its own, to storage; or a step further,
+// where it is a link of a chain. It takes memory of its node in place, asks others for their bytes
+// when it has room for them, and gets a place for each region from the owner of its file. Whatever
+// it has accepted it can write without anybody else's doing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "write/agent_context.hpp"
+#include "write/peer_memory.hpp"
+#include "write/staging.hpp"
+
+namespace forebay::write {
+
+/// Belongs to the agent's thread.
+class Writer {
+ public:
+  /// `receiving` is the memory for bytes that come in messages; null where none can.
+  Writer(AgentContext& context, std::shared_ptr<Staging> receiving);
+
+  void offered(comm::Rank from, const OfferLetter& letter);
+  /// The memory that the bytes of a chunk go to; empty if nobody wants them any more.
+  std::span<std::byte> room_for(comm::Rank from, std::uint64_t chunk, std::uint64_t bytes);
+  void bytes_came(comm::Rank from, std::uint64_t chunk);
+  void finish(const StepName& step, std::uint32_t origin, std::uint32_t regions);
+  void placed(std::uint64_t question, std::uint64_t offset);
+  /// Collective: all of the group are ready, and write together.
+  void go(const StepName& step, std::uint32_t rounds);
+  /// Memory is short: what waits to be written together is written alone.
+  void write_alone();
+  /// The chunk that was passed on is where it was to go.
+  void taken(std::uint64_t ticket);
+  void send_bytes(comm::Rank to, std::uint64_t ticket);
+  void resolved(const StepName& step, const Status& outcome);
+  void lost(comm::Rank rank);
+  /// Room may have come back.
+  void ask_for_bytes();
+  std::uint64_t written_bytes() const noexcept { return written_bytes_; }
+
+ private:
+  enum class State : std::uint8_t {
+    kWanted,    ///< waits for room
+    kComing,    ///< has been asked for
+    kHere,      ///< can be read
+    kGathered,  ///< has its place, and waits for the other ranks to write together
+    kOnItsWay,  ///< is being written, or passed on
+  };
+  struct Incoming {
+    OfferLetter offer;
+    comm::Rank from;
+    State state = State::kWanted;
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> mapping;   ///< of memory of another process
+    std::optional<std::uint32_t> segment;  ///< of the receiving memory
+  };
+  using RankKey = std::pair<StepName, std::uint32_t>;
+  struct Region {
+    bool is_asked = false;
+    std::optional<std::uint64_t> place;
+    std::optional<std::uint64_t> bytes;  ///< known from its last chunk
+    std::uint64_t bytes_written = 0;
+    std::uint64_t room_bytes = 0;
+    bool is_whole() const { return bytes == std::optional(bytes_written); }
+    std::vector<std::uint64_t> waiting;  ///< tickets of chunks that are here
+  };
+  /// One rank's bytes of one step.
+  struct RankWork {
+    std::optional<std::uint32_t> regions;  ///< known once it has finished
+    std::uint32_t regions_written = 0;
+    std::map<std::uint32_t, Region> by_number;
+    bool is_ready = false;  ///< collective: the owner was told so
+    bool has_gone = false;  ///< and all have written together
+  };
+  struct Asked {
+    RankKey rank;
+    std::uint32_t region;
+  };
+
+  void here(std::uint64_t ticket);
+  void pass_on(std::uint64_t ticket);
+  void write_or_ask(std::uint64_t ticket);
+  void start_waiting(const RankKey& key, Region& region);
+  void with_file(const StepName& step, std::function<void(const Status&)> then);
+  void write(std::uint64_t ticket, const Status& opened);
+  void written(std::uint64_t ticket, const Status& outcome);
+  void trim(const StepName& step, Region& region);
+  void store(std::uint64_t ticket);
+  void tell_if_ready(const StepName& step);
+  void gone_together(const StepName& step, const Status& outcome);
+  std::vector<std::uint64_t> gathered(const StepName& step) const;
+  void drop(std::uint64_t ticket);
+  void put_down();
+  void tell_if_complete(const RankKey& key);
+  void tell(const RankKey& key);
+  bool is_held_back(const Incoming& incoming) const;
+  void release_held_back();
+  void forget(const StepName& step);
+  format::DataFileName file_of(const StepName& step) const;
+  bool is_writer_of(std::uint32_t origin) const;
+
+  AgentContext& context_;
+  const std::shared_ptr<Staging> receiving_;
+  PeerMemory peers_;
+  std::map<std::uint64_t, Incoming> incoming_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> ticket_of_;  ///< sender's chunk
+  std::deque<std::uint64_t> wanted_;                                            ///< wait for room
+  std::vector<std::uint64_t> held_back_;  ///< of gathered steps that are not whole yet
+  std::map<RankKey, RankWork> ranks_;
+  std::map<std::uint64_t, Asked> asked_;
+  std::map<std::uint64_t, std::shared_ptr<DataFile>> files_;  ///< by group
+  std::map<std::uint64_t, std::vector<std::function<void(const Status&)>>> opening_;
+  std::set<StepName> failed_;
+  std::map<StepName, std::set<std::uint32_t>> finished_;  ///< ranks of the group
+  std::uint64_t next_ticket_ = 0;
+  std::uint64_t next_question_ = 0;
+  std::uint64_t in_hand_ = 0;  ///< regions with a place that are not written yet
+  std::uint64_t written_bytes_ = 0;
+  bool is_pressed_ = false;  ///< the application waits for memory in the step under way
+};
+
+}  // namespace forebay::write
