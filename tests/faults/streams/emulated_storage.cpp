@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -23,13 +24,22 @@ namespace {
 
 using nlohmann::json;
 
+struct MountPaths {
+  std::string backing;
+  std::string point;
+  std::string record;
+};
+
 /// Becomes the program, which ends when the thread that called does.
-[[noreturn]] void become_emufs(const std::string& backing, const std::string& point, int out) {
+[[noreturn]] void become_emufs(const MountPaths& paths, int out) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(out, STDERR_FILENO);
-  ::execl(FOREBAY_EMUFS, FOREBAY_EMUFS, "mount", "--foreground", "--no-sync", "--machine",
-          FOREBAY_MACHINE, backing.c_str(), point.c_str(), static_cast<char*>(nullptr));
+  std::vector<const char*> words{FOREBAY_EMUFS, "mount",     "--foreground",
+                                 "--no-sync",   "--machine", FOREBAY_MACHINE};
+  if (!paths.record.empty()) words.insert(words.end(), {"--record", paths.record.c_str()});
+  words.insert(words.end(), {paths.backing.c_str(), paths.point.c_str(), nullptr});
+  ::execv(FOREBAY_EMUFS, const_cast<char* const*>(words.data()));
   ::_exit(127);
 }
 
@@ -47,19 +57,19 @@ std::string document_from(int descriptor) {
 
 }  // namespace
 
-EmulatedStorage::EmulatedStorage() : point_(folder_ / "mount") {
+EmulatedStorage::EmulatedStorage(const std::string& record) : point_(folder_ / "mount") {
   std::filesystem::create_directory(point_);
   std::filesystem::create_directory(folder_ / "backing");
-  reason_against_ = mount();
+  reason_against_ = mount(record);
 }
 
 /// Empty when it works.
-std::string EmulatedStorage::mount() {
+std::string EmulatedStorage::mount(const std::string& record) {
   std::array<int, 2> pipe{};
   EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
   const std::string backing = folder_ / "backing";
   process_ = ::fork();
-  if (process_ == 0) become_emufs(backing, point_, pipe[1]);
+  if (process_ == 0) become_emufs({backing, point_, record}, pipe[1]);
   ::close(pipe[1]);
   const std::string said = document_from(pipe[0]);
   ::close(pipe[0]);
@@ -84,6 +94,10 @@ void EmulatedStorage::command(const std::string& fault) const {
 
 void EmulatedStorage::break_writes(const std::string& name, std::uint64_t offset_bytes) {
   command(json{{"kind", "eio"}, {"path", name}, {"offset", offset_bytes}, {"on", "write"}}.dump());
+}
+
+void EmulatedStorage::limit_files(std::uint64_t size_bytes) {
+  command(json{{"kind", "edquot"}, {"uid", ::getuid()}, {"limit", size_bytes}}.dump());
 }
 
 EmulatedStorage::Stall::Stall(EmulatedStorage& storage) : storage_(storage) {

@@ -15,7 +15,8 @@ namespace forebay::faults {
 /// Call reason_against_own_mounts() first.
 class EmulatedStorage {
  public:
-  EmulatedStorage();
+  /// Keeps all changes and syncs in the file `record`, if that is a path.
+  explicit EmulatedStorage(const std::string& record = {});
   ~EmulatedStorage();
   EmulatedStorage(const EmulatedStorage&) = delete;
   EmulatedStorage& operator=(const EmulatedStorage&) = delete;
@@ -27,6 +28,8 @@ class EmulatedStorage {
 
   /// EIO from writes that touch bytes of this file, which is there, from this offset on.
   void break_writes(const std::string& name, std::uint64_t offset_bytes);
+  /// EDQUOT from writes that would make a file of this user longer.
+  void limit_files(std::uint64_t size_bytes);
   /// Requests of data wait for as long as this lives. A test has it end before what must wait for
   /// them.
   class [[nodiscard]] Stall {
@@ -47,7 +50,7 @@ class EmulatedStorage {
   bool has_requests() const;
 
  private:
-  std::string mount();
+  std::string mount(const std::string& record);
   void command(const std::string& fault) const;
 
   const TemporaryFolder folder_;

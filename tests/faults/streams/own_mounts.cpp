@@ -28,6 +28,12 @@ std::string separate_mounts() {
   return {};
 }
 
+std::uint64_t free_bytes_of(const std::string& path) {
+  struct statvfs facts{};
+  EXPECT_EQ(::statvfs(path.c_str(), &facts), 0);
+  return facts.f_bavail * facts.f_frsize;
+}
+
 std::string text_of(const std::string& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -81,16 +87,14 @@ LoopDisk::~LoopDisk() {
   EXPECT_EQ(::umount2(point_.c_str(), MNT_DETACH), 0);
 }
 
-std::uint64_t LoopDisk::free_bytes() const {
-  struct statvfs facts{};
-  EXPECT_EQ(::statvfs(point_.c_str(), &facts), 0);
-  return facts.f_bavail * facts.f_frsize;
-}
+std::uint64_t LoopDisk::free_bytes() const { return free_bytes_of(point_); }
 
 SmallMemory::SmallMemory(std::uint64_t size_bytes) {
   const std::string options = "size=" + std::to_string(size_bytes);
   EXPECT_EQ(::mount("none", path().c_str(), "tmpfs", 0, options.c_str()), 0);
 }
+
+std::uint64_t SmallMemory::free_bytes() const { return free_bytes_of(path()); }
 
 SmallMemory::~SmallMemory() { EXPECT_EQ(::umount2(path().c_str(), MNT_DETACH), 0); }
 

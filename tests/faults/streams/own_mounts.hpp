@@ -54,6 +54,8 @@ class SmallMemory {
   SmallMemory& operator=(const SmallMemory&) = delete;
 
   const std::string& path() const { return folder_.path(); }
+  /// What can still be written to it.
+  std::uint64_t free_bytes() const;
 
  private:
   const TemporaryFolder folder_;

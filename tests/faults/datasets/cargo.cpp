@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cargo.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace forebay::faults {
+
+namespace {
+
+constexpr std::uint64_t kPartElementsMax = 6000;
+constexpr std::uint64_t kLargePartElements = 150'000;  ///< several pieces
+
+}  // namespace
+
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  std::uint64_t mix = a * 0x9E3779B97F4A7C15U + b * 0xC2B2AE3D27D4EB4FU + c * 0x165667B19E3779F9U;
+  for (const unsigned shift : {33U, 29U, 32U}) {
+    mix ^= mix >> shift;
+    mix *= 0xBF58476D1CE4E5B9U;
+  }
+  return mix ^ (mix >> 31U);
+}
+
+std::uint64_t GridBlock::elements() const {
+  std::uint64_t product = 1;
+  for (const std::uint64_t extent : count)
+    product *= extent;
+  return product;
+}
+
+std::uint64_t Cargo::parts() const { return 1 + mixed(seed_, 1) % 19; }
+
+std::vector<double> Cargo::part(std::uint64_t step, std::uint64_t number) const {
+  const std::uint64_t chance = mixed(seed_, step, number);
+  std::uint64_t elements = chance % kPartElementsMax;
+  if (chance % 7 == 3) elements = 0;
+  if (chance % 11 == 5) elements = kLargePartElements;
+  std::vector<double> values(elements);
+  for (std::uint64_t i = 0; i < elements; ++i)
+    values[i] = static_cast<double>(chance % 1'000'003) + static_cast<double>(i * 7 + step);
+  return values;
+}
+
+std::vector<std::uint64_t> Cargo::grid_shape() const {
+  return {5 + mixed(seed_, 2) % 9, 3 + mixed(seed_, 3) % 12, 2 + mixed(seed_, 4) % 30};
+}
+
+std::vector<float> Cargo::grid(std::uint64_t step, const GridBlock& block) const {
+  const auto shape = grid_shape();
+  const auto base = static_cast<float>(mixed(seed_, step) % 100'000);
+  std::vector<float> values;
+  values.reserve(block.elements());
+  for (std::uint64_t row = 0; row < block.count[0] * block.count[1]; ++row) {
+    const std::uint64_t x = block.start[0] + row / block.count[1];
+    const std::uint64_t y = block.start[1] + row % block.count[1];
+    const std::uint64_t first = (x * shape[1] + y) * shape[2] + block.start[2];
+    for (std::uint64_t z = 0; z < block.count[2]; ++z)
+      values.push_back(base + static_cast<float>(first + z));
+  }
+  return values;
+}
+
+GridBlock Cargo::share_of(std::uint32_t rank, std::uint32_t ranks, std::size_t dimension) const {
+  GridBlock block{{0, 0, 0}, grid_shape()};
+  const std::uint64_t extent = block.count[dimension];
+  const std::uint64_t begin = extent * rank / ranks;
+  block.start[dimension] = begin;
+  block.count[dimension] = extent * (rank + 1) / ranks - begin;
+  return block;
+}
+
+std::string Way::text() const {
+  return std::to_string(ranks) + " ranks, " + std::to_string(per_node) + " on a node, " +
+         to_toml(plan);
+}
+
+Way way_of(std::uint64_t seed) {
+  auto choice = [seed, n = std::uint64_t{0}](std::uint64_t choices) mutable {
+    return static_cast<std::uint32_t>(mixed(seed, ++n, 77) % choices);
+  };
+  Way way{.ranks = 1 + choice(5)};
+  way.per_node = choice(3) == 0 ? 2 : 0;
+  WritePlan& plan = way.plan;
+  plan.strategy = kStrategies.at(choice(kStrategies.size()));
+  if (plan.strategy == Strategy::kReducedBlocking) {
+    plan.writers = 1 + choice(way.ranks);
+    plan.files = 1 + choice(plan.writers);
+  }
+  plan.unit_bytes = choice(2) == 0 ? 1_MiB : 64_KiB;
+  plan.memory_bytes = choice(2) == 0 ? 2_MiB : 8_MiB;
+  plan.steps_in_flight = 1 + choice(3);
+  plan.steps_per_group = 1 + choice(3);
+  plan.keep = choice(2) == 0 ? 0 : 1 + choice(3);
+  plan.codec = choice(4) == 0 ? Codec::kZstd : Codec::kNone;
+  plan.checksum_by = choice(2) == 0 ? ChecksumBy::kCopy : ChecksumBy::kAgent;
+  return way;
+}
+
+Status put_share(Runtime& runtime, Step& step, const Cargo& cargo) {
+  const std::uint32_t rank = runtime.rank();
+  const std::uint32_t ranks = runtime.rank_count();
+  for (std::uint64_t part = rank; part < cargo.parts(); part += ranks) {
+    const std::vector<double> values = cargo.part(step.number(), part);
+    if (Status put = step.put(kParts, Part{part}, std::span(values)); !put) return put;
+  }
+  const GridBlock block = cargo.share_of(rank, ranks, step.number() % 3);
+  if (block.elements() == 0) return {};
+  const std::vector<float> values = cargo.grid(step.number(), block);
+  return step.put(kGrid,
+                  Subarray{.shape = cargo.grid_shape(), .start = block.start, .count = block.count},
+                  std::span(values));
+}
+
+Result<Receipt> write_step(Runtime& runtime,
+                           Dataset& dataset,
+                           const Cargo& cargo,
+                           std::uint64_t number) {
+  auto step = dataset.begin_step(number);
+  if (!step) return tl::unexpected<Error>(step.error());
+  if (const Status put = put_share(runtime, *step, cargo); !put)
+    return tl::unexpected<Error>(put.error());
+  return step->commit().wait();
+}
+
+}  // namespace forebay::faults

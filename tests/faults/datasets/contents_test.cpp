@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unusual contents and holders: names in any script, parts without elements, a million parts in a
+// file, bits that flip, a second program that wants to write.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <random>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+#include "cargo.hpp"
+#include "comm/in_process.hpp"
+#include "format/block_reader.hpp"
+#include "format/verify.hpp"
+#include "reading.hpp"
+#include "storage/file.hpp"
+#include "writer_process.hpp"
+
+namespace forebay::faults {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::steady_clock;
+
+TEST(Contents, have_names_in_any_script_and_parts_without_elements) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "lauf-длина-長さ.fb";
+  const std::string field = "Geschwindigkeit µ/流速 \U0001F30A";
+  {
+    Runtime runtime;
+    auto dataset = runtime.dataset(path);
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    auto step = dataset->begin_step(1);
+    ASSERT_TRUE(step) << step.error().message();
+    const std::vector<double> values{1, 2, 3};
+    EXPECT_TRUE(step->put(field, Part{0}, std::span(values)));
+    EXPECT_TRUE(step->put(field, Part{1}, std::span(values).first(0)));
+    EXPECT_TRUE(step->put("only empty", Part{7}, std::span(values).first(0), Shape{0}));
+    const auto receipt = step->commit().wait();
+    ASSERT_TRUE(receipt) << receipt.error().message();
+  }
+  const auto report = format::verify(path);
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_TRUE(report->findings.empty());
+  EXPECT_EQ(report->blocks, 3U);
+  const auto catalog = format::Catalog::open(path);
+  ASSERT_TRUE(catalog) << catalog.error().message();
+  const auto step = (*catalog)->step(1);
+  ASSERT_TRUE(step) << step.error().message();
+  format::BlockReader reader;
+  for (const auto& [name, part, bytes] : {std::tuple(field, 0U, 24U), std::tuple(field, 1U, 0U),
+                                          std::tuple(std::string("only empty"), 7U, 0U)}) {
+    const auto place = (*step)->find_part(name, part);
+    ASSERT_TRUE(place) << place.error().message();
+    EXPECT_EQ(reader.read(**step, *place).value().size(), bytes);
+  }
+}
+
+/// A name that is not UTF-8 would be one that no reader can print or ask for.
+TEST(Contents, whose_field_has_no_proper_name_are_refused) {
+  const TemporaryFolder folder;
+  Runtime runtime;
+  auto dataset = runtime.dataset(folder / "run.fb");
+  ASSERT_TRUE(dataset) << dataset.error().message();
+  const std::vector<double> values{1};
+  std::uint64_t number = 0;
+  for (const std::string& name : {std::string("\xff\xfe"), std::string(), std::string("a\0b", 3)}) {
+    auto step = dataset->begin_step(++number);
+    ASSERT_TRUE(step) << step.error().message();
+    const Status put = step->put(name, Part{0}, std::span(values));
+    EXPECT_EQ(error_class(put), ErrorClass::kInvalidArgument) << testing::PrintToString(name);
+    step->abandon();
+  }
+}
+
+TEST(Contents, of_a_million_parts_in_one_file_take_bounded_time) {
+  constexpr std::uint64_t kMillion = 1'000'000;
+  const TemporaryFolder folder;
+  const std::string path = folder / "run.fb";
+  const auto begin = steady_clock::now();
+  {
+    Runtime runtime;
+    auto dataset = runtime.dataset(path, Strategy::kSerial);
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    auto step = dataset->begin_step(1);
+    ASSERT_TRUE(step) << step.error().message();
+    for (std::uint64_t part = 0; part < kMillion; ++part) {
+      const std::vector<double> values{static_cast<double>(part), 0.5};
+      const Status put = step->put("tiny", Part{part}, std::span(values));
+      ASSERT_TRUE(put) << put.error().message();
+    }
+    const auto receipt = step->commit().wait();
+    ASSERT_TRUE(receipt) << receipt.error().message();
+  }
+  const auto report = format::verify(path);
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_TRUE(report->findings.empty());
+  EXPECT_EQ(report->blocks, kMillion);
+  EXPECT_EQ(report->files, 1U);
+  // No padding: 16 bytes of each, less than 200 with its entry in the index.
+  EXPECT_LT(fs::file_size(path + "/data-000000.00000"), kMillion * 200);
+  EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(60));
+}
+
+class SecondWriter : public testing::Test {
+ protected:
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "run.fb";
+};
+
+TEST_F(SecondWriter, is_refused_with_the_name_of_the_first_until_that_is_gone) {
+  const Cargo cargo(5);
+  WriterProcess first({path_, cargo.seed(), 1, 1'000'000});
+  first.wait_for(1, std::chrono::seconds(60));
+  ASSERT_FALSE(first.promised().empty());
+  Runtime runtime;
+  const auto refused = runtime.dataset(path_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorClass::kPermission) << refused.error().message();
+  EXPECT_TRUE(mentions(refused.error(), "dataset_writer")) << refused.error().message();
+  EXPECT_TRUE(mentions(refused.error(), std::to_string(first.id()))) << refused.error().message();
+  first.kill();
+  auto dataset = runtime.dataset(path_);
+  ASSERT_TRUE(dataset) << dataset.error().message();
+  const std::uint64_t next = dataset->newest_step().value_or(0) + 1;
+  EXPECT_GT(next, first.promised().back());
+  EXPECT_TRUE(write_step(runtime, *dataset, cargo, next));
+  EXPECT_TRUE(dataset->close());
+  EXPECT_TRUE(is_whole(path_, cargo, next));
+}
+
+/// As after a stop of this program that was so long that others took it for dead.
+TEST_F(SecondWriter, that_has_taken_the_lease_is_not_written_over) {
+  const Cargo cargo(6);
+  Runtime runtime;
+  auto dataset = runtime.dataset(path_);
+  ASSERT_TRUE(dataset) << dataset.error().message();
+  EXPECT_TRUE(write_step(runtime, *dataset, cargo, 1));
+  fs::remove(path_ + "/owner");
+  WriterProcess second({path_, cargo.seed(), 2, 1'000'000});
+  second.wait_for(1, std::chrono::seconds(60));
+  const auto late = write_step(runtime, *dataset, cargo, 1'000'000);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().kind(), ErrorClass::kPermission) << late.error().message();
+  EXPECT_TRUE(mentions(late.error(), "dataset_writer")) << late.error().message();
+  second.kill();
+}
+
+/// One of the bits that all steps together have.
+struct Bit {
+  std::string file;
+  std::uint64_t number = 0;
+};
+
+class FlippedBits : public testing::TestWithParam<std::uint64_t> {
+ protected:
+  static constexpr int kFlips = 40;
+  static constexpr std::uint64_t kStep = 2;
+
+  void SetUp() override {
+    Way way = way_of(random_());
+    way.plan.keep = 0;
+    text_ = way.text();
+    const Status written = comm::run_ranks({.count = way.ranks}, [&](const auto& ranks) -> Status {
+      Runtime runtime{Ranks(ranks)};
+      auto dataset = runtime.dataset(path_, way.plan);
+      if (!dataset) return tl::unexpected<Error>(dataset.error());
+      for (const std::uint64_t step : {std::uint64_t{1}, kStep}) {
+        const auto receipt = write_step(runtime, *dataset, cargo_, step);
+        if (!receipt) return tl::unexpected<Error>(receipt.error());
+      }
+      return dataset->close();
+    });
+    ASSERT_TRUE(written) << written.error().message();
+    ASSERT_TRUE(is_whole(path_, cargo_, kStep));
+    for (const auto& entry : fs::directory_iterator(path_))
+      files_.push_back(entry.path().string());
+    std::ranges::sort(files_);
+  }
+  Bit random_bit() {
+    const std::string& file = files_[random_() % files_.size()];
+    return {file, random_() % (fs::file_size(file) * 8)};
+  }
+  static void flip(const Bit& bit) {
+    const auto file = storage::open_file(bit.file, {.intent = storage::Intent::kWrite});
+    ASSERT_TRUE(file);
+    std::byte byte{};
+    ASSERT_TRUE((*file)->read_at({&byte, 1}, bit.number / 8));
+    byte ^= std::byte{1} << (bit.number % 8);
+    ASSERT_TRUE((*file)->write_at({&byte, 1}, bit.number / 8));
+  }
+
+  /// What reading every part of both steps gives: how many fail, by an Error that names them, and
+  /// whether any has other values than it was given.
+  int failed_parts() {
+    auto reader = StepReader::open(path_);
+    if (!reader) {
+      ADD_FAILURE() << reader.error().message();
+      return -1;
+    }
+    int failed = 0;
+    for (const std::uint64_t step : reader->steps())
+      for (std::uint64_t part = 0; part < cargo_.parts(); ++part) {
+        const auto values = reader->part(step, part);
+        if (values) {
+          EXPECT_EQ(*values, cargo_.part(step, part)) << "damage came back as data";
+          continue;
+        }
+        ++failed;
+        const std::string where = values.error().message();
+        EXPECT_TRUE(mentions(values.error(), "part " + std::to_string(part))) << where;
+        EXPECT_TRUE(mentions(values.error(), "step " + std::to_string(step))) << where;
+        EXPECT_TRUE(mentions(values.error(), std::string(kParts))) << where;
+      }
+    return failed;
+  }
+
+  void flip_and_look(const Bit& bit) {
+    flip(bit);
+    const auto begin = steady_clock::now();
+    const auto report = format::verify(path_);
+    ASSERT_TRUE(report) << report.error().message();
+    EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(10));
+    const int failed = failed_parts();
+    // One bit is in one block, or in an index, which costs what is in its file.
+    if (report->findings.empty()) {
+      EXPECT_EQ(failed, 0) << "verify found nothing";
+    }
+    for (const format::Finding& finding : report->findings)
+      EXPECT_EQ(finding.error.path(), bit.file) << finding.error.message();
+    if (failed == 1) {
+      EXPECT_EQ(report->findings.size(), 1U);
+      EXPECT_TRUE(report->findings.front().key.has_value());
+    }
+    found_ += report->findings.empty() ? 0 : 1;
+    flip(bit);
+  }
+
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "run.fb";
+  const Cargo cargo_{GetParam()};
+  std::mt19937_64 random_{GetParam()};
+  std::string text_;
+  std::vector<std::string> files_;
+  int found_ = 0;
+};
+
+TEST_P(FlippedBits, are_found_and_named_and_cost_nothing_else) {
+  SCOPED_TRACE(text_);
+  for (int i = 0; i < kFlips && !HasFailure(); ++i) {
+    const Bit bit = random_bit();
+    SCOPED_TRACE("bit " + std::to_string(bit.number) + " of " + bit.file);
+    flip_and_look(bit);
+  }
+  EXPECT_GT(found_, 0) << "no bit was one that means something";
+  EXPECT_TRUE(is_whole(path_, cargo_, kStep));
+}
+
+std::string seed_name(const testing::TestParamInfo<std::uint64_t>& info) {
+  return "seed_" + std::to_string(info.param);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, FlippedBits, testing::Range<std::uint64_t>(1, 9), seed_name);
+
+}  // namespace
+}  // namespace forebay::faults

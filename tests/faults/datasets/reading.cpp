@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reading.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "format/verify.hpp"
+
+namespace forebay::faults {
+
+namespace {
+
+using testing::AssertionFailure;
+using testing::AssertionResult;
+using testing::AssertionSuccess;
+
+/// Copies what two blocks share, row by row.
+void copy_shared(const format::Box& from,
+                 std::span<const float> values,
+                 const GridBlock& to,
+                 std::vector<float>& into) {
+  std::vector<std::uint64_t> begin(3);
+  std::vector<std::uint64_t> end(3);
+  for (std::size_t d = 0; d < 3; ++d) {
+    begin[d] = std::max(from.start[d], to.start[d]);
+    end[d] = std::min(from.start[d] + from.count[d], to.start[d] + to.count[d]);
+  }
+  const std::uint64_t row = end[2] - begin[2];
+  const auto place = [&](const auto& block, std::uint64_t x, std::uint64_t y) {
+    const std::uint64_t line = (x - block.start[0]) * block.count[1] + y - block.start[1];
+    return line * block.count[2] + begin[2] - block.start[2];
+  };
+  for (std::uint64_t x = begin[0]; x < end[0]; ++x)
+    for (std::uint64_t y = begin[1]; y < end[1]; ++y)
+      std::ranges::copy(values.subspan(place(from, x, y), row),
+                        into.begin() + static_cast<std::ptrdiff_t>(place(to, x, y)));
+}
+
+template <class T>
+std::vector<T> elements_of(const std::vector<std::byte>& bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return values;
+}
+
+}  // namespace
+
+Result<StepReader> StepReader::open(const std::string& path) {
+  return format::Catalog::open(path).map(
+      [](std::unique_ptr<format::Catalog> catalog) { return StepReader(std::move(catalog)); });
+}
+
+std::vector<std::uint64_t> StepReader::steps() const {
+  std::vector<std::uint64_t> numbers;
+  for (const format::StepEntry& entry : catalog_->steps())
+    numbers.push_back(entry.step);
+  return numbers;
+}
+
+Result<std::vector<double>> StepReader::part(std::uint64_t step, std::uint64_t number) {
+  const auto catalog = catalog_->step(step);
+  if (!catalog) return tl::unexpected<Error>(catalog.error());
+  const auto place = (*catalog)->find_part(kParts, number);
+  if (!place) return tl::unexpected<Error>(place.error());
+  return reader_.read(**catalog, *place).map(elements_of<double>);
+}
+
+Result<std::vector<float>> StepReader::grid(std::uint64_t step, const GridBlock& block) {
+  const auto catalog = catalog_->step(step);
+  if (!catalog) return tl::unexpected<Error>(catalog.error());
+  const auto places = (*catalog)->intersecting(kGrid, {block.start, block.count});
+  if (!places) return tl::unexpected<Error>(places.error());
+  std::vector<float> values(block.elements());
+  for (const format::BlockPlace& place : *places) {
+    const auto bytes = reader_.read(**catalog, place);
+    if (!bytes) return tl::unexpected<Error>(bytes.error());
+    const format::Box box = (*catalog)->index(place).box(place.field, place.number);
+    copy_shared(box, elements_of<float>(*bytes), block, values);
+  }
+  return values;
+}
+
+AssertionResult has_share(StepReader& reader,
+                          const Cargo& cargo,
+                          std::uint64_t step,
+                          const ReadingRank& who) {
+  for (std::uint64_t part = who.rank; part < cargo.parts(); part += who.ranks) {
+    const auto values = reader.part(step, part);
+    if (!values) return AssertionFailure() << values.error().message();
+    if (*values != cargo.part(step, part))
+      return AssertionFailure() << "step " << step << ", part " << part << " has other values";
+  }
+  const GridBlock block = cargo.share_of(who.rank, who.ranks, who.dimension);
+  if (block.elements() == 0) return AssertionSuccess();
+  const auto values = reader.grid(step, block);
+  if (!values) return AssertionFailure() << values.error().message();
+  if (*values != cargo.grid(step, block))
+    return AssertionFailure() << "step " << step << ", the grid has other values";
+  return AssertionSuccess();
+}
+
+AssertionResult is_whole(const std::string& path,
+                         const Cargo& cargo,
+                         std::uint64_t newest,
+                         Slots slots) {
+  const auto report = format::verify(path);
+  if (!report) return AssertionFailure() << report.error().message();
+  std::uint64_t torn = 0;
+  for (const format::Finding& finding : report->findings) {
+    const bool is_slot = !finding.step && finding.error.path() == path + "/commits";
+    if (is_slot && slots == Slots::kOneMayBeTorn && torn++ == 0) continue;
+    return AssertionFailure() << report->findings.size()
+                              << " findings: " << finding.error.message();
+  }
+  auto reader = StepReader::open(path);
+  if (!reader) return AssertionFailure() << reader.error().message();
+  const auto steps = reader->steps();
+  if (steps.empty() || steps.back() < newest)
+    return AssertionFailure() << "step " << newest << " was promised; there are "
+                              << testing::PrintToString(steps);
+  for (const std::uint64_t step : steps)
+    if (const auto same = has_share(*reader, cargo, step, {}); !same) return same;
+  return AssertionSuccess();
+}
+
+}  // namespace forebay::faults
