@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// 64 bits for many: equal fingerprints mean equal bits. Against mistakes and bad disks, not against
+// people.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace forebay::flow {
+
+class Fingerprint {
+ public:
+  void add(std::uint64_t word) {
+    state_ = (state_ ^ word) * 0x9e3779b97f4a7c15U;
+    state_ ^= state_ >> 29U;
+  }
+
+  /// The length counts, so that what comes after it cannot move.
+  void add(std::span<const std::byte> bytes) {
+    add(bytes.size());
+    while (!bytes.empty()) {
+      std::uint64_t word = 0;
+      const std::size_t now = bytes.size() < sizeof(word) ? bytes.size() : sizeof(word);
+      std::memcpy(&word, bytes.data(), now);
+      add(word);
+      bytes = bytes.subspan(now);
+    }
+  }
+
+  std::uint64_t value() const { return state_ ^ (state_ >> 32U); }
+
+ private:
+  std::uint64_t state_ = 0xcbf29ce484222325U;
+};
+
+}  // namespace forebay::flow

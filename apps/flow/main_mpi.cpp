@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program forebay-flow-mpi: the commands of forebay-flow by the ranks of an MPI job. Words,
+// document and exit codes are the same; rank 0 prints.
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+
+#include "flow/commands.hpp"
+#include "flow/folder_store.hpp"
+#include "flow/mpi_team.hpp"
+
+namespace forebay::flow {
+namespace {
+
+void run_on_world(std::uint32_t /*count*/, const std::function<void(Team&)>& work) {
+  MpiTeam team(MPI_COMM_WORLD);
+  work(team);
+}
+
+int print(const command::Outcome& outcome) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank > 0) return outcome.exit_code;
+  std::fputs(outcome.output.c_str(), stdout);
+  std::fputs(outcome.errors.c_str(), stderr);
+  return std::fflush(stdout) == 0 ? outcome.exit_code : command::kExitFailed;
+}
+
+/// What is left where a rank cannot go on: the others would wait for it for ever.
+[[noreturn]] void give_up(const char* what) {
+  const std::string text = command::describe_exception(what);
+  std::fputs(text.c_str(), stderr);
+  MPI_Abort(MPI_COMM_WORLD, command::kExitFailed);
+  std::terminate();
+}
+
+}  // namespace
+}  // namespace forebay::flow
+
+int main(int argument_count, char** argument_values) {
+  using namespace forebay;
+  MPI_Init(&argument_count, &argument_values);
+  int exit_code = command::kExitFailed;
+  try {
+    const std::vector<std::string_view> words(argument_values + 1,
+                                              argument_values + argument_count);
+    const flow::Ranks ranks{flow::Ranks::Kind::kThese, flow::run_on_world};
+    exit_code = flow::print(flow::run_command(words, ranks, flow::open_folder_store));
+  } catch (const std::exception& caught) {
+    flow::give_up(caught.what());
+  }
+  MPI_Finalize();
+  return exit_code;
+}

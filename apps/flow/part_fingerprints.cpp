@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "flow/part_fingerprints.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "flow/fingerprint.hpp"
+
+namespace forebay::flow {
+
+std::uint64_t fingerprint_of_all(const PartSet& set,
+                                 Team& team,
+                                 std::span<const std::uint64_t> of_parts) {
+  const PartMap& map = set.map();
+  std::vector<std::size_t> sizes;
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t rank = 0; rank < map.rank_count(); ++rank) {
+    const auto parts = map.parts_of(rank);
+    sizes.push_back(parts.size() * sizeof(std::uint64_t));
+    order.insert(order.end(), parts.begin(), parts.end());
+  }
+  std::vector<std::uint64_t> gathered(order.size());
+  team.gather_bytes(std::as_bytes(of_parts), sizes, std::as_writable_bytes(std::span(gathered)));
+  std::vector<std::uint64_t> by_part(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    by_part[order[i]] = gathered[i];
+  Fingerprint all;
+  all.add(std::as_bytes(std::span(by_part)));
+  return all.value();
+}
+
+std::uint64_t fingerprint_of_values(const PartSet& set,
+                                    Team& team,
+                                    std::span<const double> values) {
+  std::vector<std::uint64_t> of_parts;
+  for (std::size_t i = 0; i < set.parts().size(); ++i) {
+    const Part& part = set.parts()[i];
+    const auto piece = set.piece(values, i);
+    Fingerprint one;
+    one.add(std::as_bytes(piece.first(part.owned_shared_count)));
+    one.add(std::as_bytes(piece.subspan(part.shared_count)));
+    of_parts.push_back(one.value());
+  }
+  return fingerprint_of_all(set, team, of_parts);
+}
+
+std::uint64_t fingerprint_of_mesh(const PartSet& set, Team& team) {
+  std::vector<std::uint64_t> of_parts;
+  for (const Part& part : set.parts()) {
+    Fingerprint one;
+    one.add(std::as_bytes(std::span(part.nodes)));
+    one.add(std::as_bytes(std::span(part.coordinates)));
+    one.add(std::as_bytes(std::span(part.marks)));
+    one.add(std::as_bytes(std::span(part.elements)));
+    of_parts.push_back(one.value());
+  }
+  return fingerprint_of_all(set, team, of_parts);
+}
+
+Status check_neighbours(const PartSet& set, Team& team) {
+  // Each pair is added by the lower part and taken away by the higher one.
+  std::uint64_t balance = 0;
+  for (const Part& part : set.parts()) {
+    for (const Neighbour& neighbour : part.neighbours) {
+      Fingerprint pair;
+      pair.add(std::min(part.number, neighbour.part));
+      pair.add(std::max(part.number, neighbour.part));
+      for (const std::uint32_t node : neighbour.nodes)
+        pair.add(part.nodes[node]);
+      balance += part.number < neighbour.part ? pair.value() : -pair.value();
+    }
+  }
+  std::uint64_t total = 0;
+  for (const std::uint64_t one : team.gather(balance))
+    total += one;
+  if (total == 0) return {};
+  return failure({.kind = ErrorClass::kDamage,
+                  .operation = "check neighbours",
+                  .cause = "two parts do not agree on the nodes that they share"});
+}
+
+}  // namespace forebay::flow

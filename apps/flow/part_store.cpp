@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "flow/part_store.hpp"
+
+#include <fmt/format.h>
+
+namespace forebay::flow {
+
+Error StepReader::other_shape(const ArrayName& name) {
+  return Error({.kind = ErrorClass::kDamage,
+                .operation = "read array",
+                .cause = fmt::format("array {} of part {} has another type or width than this "
+                                     "program's",
+                                     name.name, name.part)});
+}
+
+}  // namespace forebay::flow

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "flow/simulation.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace forebay::flow {
+
+Simulation::Simulation(const PartSet& set,
+                       Team& team,
+                       const Problem& problem,
+                       const SimulationOptions& options)
+    : problem_(problem),
+      options_(options),
+      system_(set, team, problem, times_),
+      products_(set, team, times_) {
+  for (const Part& part : set.parts()) {
+    for (const Point& place : part.coordinates)
+      values_.push_back(problem.initial(place));
+  }
+}
+
+Result<SolverReport> Simulation::advance() {
+  const double time = static_cast<double>(steps_done_ + 1) * options_.step_length;
+  system_.form({time, options_.step_length}, values_);
+  const PhaseTimer timer(times_.solve_s);
+  Vector next = values_;
+  system_.fix(next);
+  const SolverReport report =
+      solve({system_, products_, problem_.symmetry()}, options_.solver, next);
+  if (report.outcome == SolverReport::Outcome::kNotSolved) {
+    return failure(
+        {.kind = ErrorClass::kLimit,
+         .operation = "solve",
+         .cause = fmt::format("step {} has a relative residual of {:.3g} after {} "
+                              "iterations; make steps shorter or allow more",
+                              steps_done_ + 1, report.relative_residual, report.iterations)});
+  }
+  values_ = std::move(next);
+  ++steps_done_;
+  return report;
+}
+
+void Simulation::restore(std::uint64_t steps_done, std::span<const double> values) {
+  steps_done_ = steps_done;
+  std::ranges::copy(values, values_.begin());
+}
+
+}  // namespace forebay::flow

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The solver from step to step: what a rank holds between two of them is one vector and a number.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "flow/part_set.hpp"
+#include "flow/phase_times.hpp"
+#include "flow/problem.hpp"
+#include "flow/scalar_products.hpp"
+#include "flow/solver.hpp"
+#include "flow/step_system.hpp"
+#include "flow/team.hpp"
+
+namespace forebay::flow {
+
+struct SimulationOptions {
+  double step_length = 0.05;
+  SolverOptions solver;
+};
+
+/// All calls but accessors are collective, and their results are the same on all ranks. References
+/// must outlive it.
+class Simulation {
+ public:
+  Simulation(const PartSet& set,
+             Team& team,
+             const Problem& problem,
+             const SimulationOptions& options);
+
+  /// Computes the next step. kLimit where the solver does not get to its tolerance; the state is
+  /// that before the step then.
+  Result<SolverReport> advance();
+
+  /// Goes on from what steps_done() and values() were.
+  void restore(std::uint64_t steps_done, std::span<const double> values);
+
+  std::uint64_t steps_done() const noexcept { return steps_done_; }
+  double time() const noexcept { return static_cast<double>(steps_done_) * options_.step_length; }
+  std::span<const double> values() const noexcept { return values_; }
+  PhaseTimes& times() noexcept { return times_; }
+  StepSystem& system() noexcept { return system_; }
+
+ private:
+  const Problem& problem_;
+  SimulationOptions options_;
+  PhaseTimes times_;
+  StepSystem system_;
+  ScalarProducts products_;
+  std::uint64_t steps_done_ = 0;
+  Vector values_;
+};
+
+}  // namespace forebay::flow
