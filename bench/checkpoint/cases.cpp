@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/checkpoint/cases.hpp"
+
+#include <algorithm>
+
+namespace forebay::bench::checkpoint {
+
+namespace {
+
+constexpr std::uint32_t kRanksOfGoals = 4;
+
+std::vector<Case> make_cases() {
+  std::vector<Case> cases;
+  for (const std::uint32_t ranks : {2U, 4U, 8U}) {
+    for (const Sizes sizes : {Sizes::kEqual, Sizes::kExponential}) {
+      const std::string id =
+          "ckpt.durable." + std::to_string(ranks) + "." + std::string(name_of(sizes));
+      cases.push_back({.id = id, .writers = ranks, .sizes = sizes, .steps = kSteps});
+    }
+  }
+  for (const std::uint32_t ranks : {2U, 4U}) {
+    for (const Computing computing : {Computing::kProcessor, Computing::kMemory}) {
+      const std::string id =
+          "ckpt.computing." + std::to_string(ranks) + "." + std::string(name_of(computing));
+      cases.push_back({.id = id, .writers = ranks, .computing = computing, .steps = kSteps});
+    }
+  }
+  cases.push_back({.id = "ckpt.restart.4to4", .writers = 4, .readers = 4, .steps = kSteps});
+  cases.push_back({.id = "ckpt.restart.8to3", .writers = 8, .readers = 3, .steps = kSteps});
+  return cases;
+}
+
+template <class Predicate>
+std::vector<Case> cases_where(Predicate predicate) {
+  std::vector<Case> found;
+  std::copy_if(all_cases().begin(), all_cases().end(), std::back_inserter(found), predicate);
+  return found;
+}
+
+bool only_writes(const Case& in) { return in.readers == 0 && in.computing == Computing::kNone; }
+
+bool restarts(const Case& in) { return in.readers > 0; }
+
+std::vector<GoalRow> make_goals() {
+  const auto all = cases_where(only_writes);
+  const auto of_four =
+      cases_where([](const Case& in) { return only_writes(in) && in.writers == kRanksOfGoals; });
+  const auto by_fio = cases_where([](const Case& in) { return only_writes(in) && has_fio(in); });
+  const auto read = cases_where(restarts);
+  return {{"ckpt.durable.over_fpp", "fpp:direct", 1.0, all},
+          {"ckpt.durable.over_fio", "fio", 0.8, by_fio},
+          {"ckpt.durable.over_hdf5", "hdf5", 1.5, of_four},
+          {"ckpt.durable.over_pnetcdf", "pnetcdf", 1.5, of_four},
+          {"ckpt.durable.over_adios1", "adios1", 1.5, of_four},
+          {"ckpt.restart.over_fio", "fio", 0.8, read},
+          {"ckpt.restart.over_hdf5", "hdf5", 1.3, read},
+          {"ckpt.restart.over_pnetcdf", "pnetcdf", 1.3, read}};
+}
+
+}  // namespace
+
+const std::vector<Case>& all_cases() {
+  static const std::vector<Case> cases = make_cases();
+  return cases;
+}
+
+const std::vector<GoalRow>& all_goals() {
+  static const std::vector<GoalRow> goals = make_goals();
+  return goals;
+}
+
+bool has_fio(const Case& in) {
+  if (restarts(in)) return true;
+  return only_writes(in) && in.writers == kRanksOfGoals && in.sizes == Sizes::kEqual;
+}
+
+}  // namespace forebay::bench::checkpoint

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// forebay bench checkpoint: every way of checkpointing that this program has, side by side, to the
+// moment when the bytes are on storage. docs/guides/bench-checkpoint.md says what each number is.
+#include <algorithm>
+
+#include <mpi.h>
+
+#include "bench/checkpoint/cases.hpp"
+#include "bench/checkpoint/fio_jobs.hpp"
+#include "bench/checkpoint/rounds_of_case.hpp"
+#include "bench/checkpoint/samples.hpp"
+#include "bench/checkpoint/stored.hpp"
+#include "bench/frame/benchmark.hpp"
+
+namespace forebay::bench::checkpoint {
+
+namespace {
+
+constexpr unsigned kRounds = 5;
+constexpr double kPhaseSeconds = 0.25;
+constexpr double kQuickPhaseSeconds = 0.01;
+
+/// Of four steps together.
+constexpr ByEffort<std::uint64_t> kPayloadBytes = {.quick = 16_MiB, .usual = 1_GiB, .full = 8_GiB};
+
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING + 1] = {};
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string all = text;
+  return all.substr(0, all.find('\n'));
+}
+
+bool answers(const GoalRow& goal, const Case& in) {
+  return std::any_of(goal.cases.begin(), goal.cases.end(),
+                     [&in](const Case& other) { return other.id == in.id; });
+}
+
+/// Whether a case is measured: for its own row, or for a goal. Asks about all ids.
+class Wanted {
+ public:
+  explicit Wanted(Context& context) {
+    for (const Case& in : all_cases()) {
+      if (context.wants(in.id)) cases_.insert(in.id);
+    }
+    for (const GoalRow& goal : all_goals()) {
+      if (context.wants(goal.id)) goals_.insert(goal.id);
+    }
+  }
+  bool row(const Case& in) const { return cases_.contains(in.id); }
+  bool row(const GoalRow& goal) const { return goals_.contains(goal.id); }
+  bool measured(const Case& in) const {
+    return row(in) || std::any_of(all_goals().begin(), all_goals().end(), [&](const GoalRow& goal) {
+             return row(goal) && answers(goal, in);
+           });
+  }
+
+ private:
+  std::set<std::string> cases_;
+  std::set<std::string> goals_;
+};
+
+nlohmann::json document_of(const Case& in, const Samples& samples) {
+  auto contenders = nlohmann::json::object();
+  for (const std::string& name : samples.names(in.id)) {
+    if (name == kFio) continue;  // whose file operations nobody compares with
+    contenders[name] =
+        metrics_json(in, samples.of(in.id, name), samples.of(in.id, kComputingAlone));
+  }
+  return {{"case", in.id},
+          {"writers", in.writers},
+          {"readers", in.readers},
+          {"sizes", name_of(in.sizes)},
+          {"computing", name_of(in.computing)},
+          {"steps", in.steps},
+          {"contenders", std::move(contenders)}};
+}
+
+Status run_cases(Context& context, const Wanted& wanted, Samples& samples) {
+  RoundsSettings settings{.folder = context.folder() / "checkpoints",
+                          .step_bytes = context.choose(kPayloadBytes) / kSteps,
+                          .rounds = kRounds,
+                          .computing_s = context.choose(kPhaseSeconds, kQuickPhaseSeconds),
+                          .on_progress = {}};
+  if (auto made = make_empty(settings.folder); !made) return made;
+  auto documents = nlohmann::json::array();
+  for (const Case& in : all_cases()) {
+    if (!wanted.measured(in)) continue;
+    if (std::max(in.writers, in.readers) > everybody().size()) {
+      context.leave_out(in.id, "there are only " + std::to_string(everybody().size()) + " ranks");
+      continue;
+    }
+    settings.on_progress = [&](std::size_t done, std::size_t total) {
+      context.report({done, total, "runs", in.id});
+    };
+    for (const auto& [name, why] : run_case(in, settings, samples))
+      context.leave_out(name + " in " + in.id, why);
+    documents.push_back(document_of(in, samples));
+  }
+  context.set_parameter("cases", std::move(documents));
+  return {};
+}
+
+}  // namespace
+
+FOREBAY_BENCHMARK(checkpoint, "ways of checkpointing side by side, until all is on storage") {
+  const Wanted wanted(context);
+  const std::uint64_t payload_bytes = context.choose(kPayloadBytes);
+  context.set_parameter("ranks", everybody().size());
+  context.set_parameter("mpi", mpi_library());
+  context.set_parameter("payload_bytes", payload_bytes);
+  // fio's files and a run's, and what aggregation may keep twice.
+  if (auto room = context.require_space(3 * payload_bytes); !room) return room;
+  if (const std::string why = why_no_fio_jobs(); !why.empty()) context.leave_out("fio", why);
+  Samples samples;
+  if (auto done = run_cases(context, wanted, samples); !done) return done;
+  for (const Case& in : all_cases()) {
+    if (!wanted.row(in)) continue;
+    if (auto row = row_of_case(in, samples)) context.add(std::move(*row));
+  }
+  for (const GoalRow& goal : all_goals()) {
+    if (!wanted.row(goal)) continue;
+    auto row = compare(goal, samples);
+    if (row) context.add(std::move(*row));
+    if (!row) context.leave_out(goal.id, row.error());
+  }
+  return {};
+}
+
+}  // namespace forebay::bench::checkpoint

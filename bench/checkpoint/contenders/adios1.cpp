@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// ADIOS 1.13 with MPI_AGGREGATE: aggregators write a file each, and get blocks along a chain
+// (brigade) or all at once (gather). One or two aggregators, each measured; a set of files for each
+// step.
+#include <adios.h>
+
+#include "bench/checkpoint/contender.hpp"
+
+namespace forebay::bench::checkpoint {
+
+namespace {
+
+constexpr std::uint64_t kWordBytes = 8;
+constexpr std::uint64_t kMebibyte = 1ULL << 20U;
+
+/// As the method names them.
+enum class Way : std::uint8_t { kGather = 1, kBrigade = 2 };
+
+struct Aggregation {
+  Way way = Way::kBrigade;
+  std::uint32_t aggregators = 1;
+};
+
+Status status(int code, const char* operation, const std::string& path) {
+  if (code == 0) return {};
+  return failure({.kind = ErrorClass::kIo,
+                  .operation = operation,
+                  .path = path,
+                  .cause = "ADIOS failed; its message is above"});
+}
+
+/// Once in a process. What it does among ranks is for descriptions in files, which we have none of.
+void initialise() {
+  [[maybe_unused]] static const bool done = [] {
+    adios_init_noxml(MPI_COMM_SELF);
+    return true;
+  }();
+}
+
+/// Without striping, which is for Lustre alone.
+std::string parameters_of(const Aggregation& aggregation) {
+  const std::string number = std::to_string(aggregation.aggregators);
+  return "num_aggregators=" + number + ";num_ost=" + number +
+         ";aggregation_type=" + std::to_string(static_cast<int>(aggregation.way)) +
+         ";striping=0;verbose=1";
+}
+
+class Adios1Writer final : public Writer {
+ public:
+  Adios1Writer(const Aggregation& aggregation, const Team& team, Checkpoint checkpoint)
+      : team_(team), checkpoint_(std::move(checkpoint)) {
+    static unsigned groups = 0;  // all ranks count alike: names differ from run to run
+    group_name_ = "checkpoint" + std::to_string(groups++);
+    const std::uint64_t block_bytes = checkpoint_.block_bytes[team_.rank];
+    adios_set_max_buffer_size(2 * block_bytes / kMebibyte + 64);
+    adios_declare_group(&group_, group_name_.c_str(), "", adios_stat_no);
+    adios_select_method(group_, "MPI_AGGREGATE", parameters_of(aggregation).c_str(), "");
+    const std::string local = std::to_string(block_bytes / kWordBytes);
+    const std::string global = std::to_string(checkpoint_.step_bytes() / kWordBytes);
+    const std::string begin = std::to_string(checkpoint_.offset_of(team_.rank) / kWordBytes);
+    variable_ = adios_define_var(group_, "words", "", adios_unsigned_long, local.c_str(),
+                                 global.c_str(), begin.c_str());
+  }
+  ~Adios1Writer() override { adios_free_group(group_); }
+
+  Status write_step(std::uint32_t step, std::span<const std::byte> block) override {
+    const std::string path =
+        (checkpoint_.folder / ("step" + std::to_string(step) + ".bp")).string();
+    std::int64_t file = 0;
+    const int opened =
+        adios_open(&file, group_name_.c_str(), path.c_str(), "w", team_.communicator);
+    if (opened != 0) return status(opened, "open", path);
+    std::uint64_t total_bytes = 0;
+    adios_group_size(file, block.size(), &total_bytes);
+    const int written = adios_write_byid(file, variable_, block.data());
+    const int closed = adios_close(file);
+    return written != 0 ? status(written, "write", path) : status(closed, "close", path);
+  }
+  Status close() override { return {}; }
+
+ private:
+  Team team_;
+  Checkpoint checkpoint_;
+  std::string group_name_;
+  std::int64_t group_ = 0;
+  std::int64_t variable_ = 0;
+};
+
+class Adios1 final : public Contender {
+ public:
+  Adios1(std::string name, const Aggregation& aggregation)
+      : name_(std::move(name)), aggregation_(aggregation) {}
+
+  std::string name() const override { return name_; }
+  std::uint32_t ranks_min() const override { return aggregation_.aggregators; }
+  Result<std::unique_ptr<Writer>> open(const Team& team,
+                                       const Checkpoint& checkpoint) const override {
+    initialise();
+    return std::make_unique<Adios1Writer>(aggregation_, team, checkpoint);
+  }
+
+ private:
+  std::string name_;
+  Aggregation aggregation_;
+};
+
+bool known(const char* name, const Aggregation& aggregation) {
+  return register_contender(std::make_unique<Adios1>(name, aggregation));
+}
+
+[[maybe_unused]] const bool kKnown[] = {
+    known("adios1:brigade", {Way::kBrigade, 1}), known("adios1:brigade-2", {Way::kBrigade, 2}),
+    known("adios1:gather", {Way::kGather, 1}), known("adios1:gather-2", {Way::kGather, 2})};
+
+}  // namespace
+
+}  // namespace forebay::bench::checkpoint

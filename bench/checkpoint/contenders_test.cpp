@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every contender of this program, on the ranks that there are: what it wrote is what it was given,
+// read by itself where it can, and what is measured is possible.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include "bench/checkpoint/content.hpp"
+#include "bench/checkpoint/sizes.hpp"
+#include "bench/checkpoint/stored.hpp"
+#include "bench/checkpoint/trial.hpp"
+#include "bench/frame/slices.hpp"
+
+namespace forebay::bench::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint32_t kSteps = 2;
+constexpr std::uint64_t kStepBytes = (1ULL << 20U) + 8 * 123;  // no whole disk blocks
+
+Team team_of(MPI_Comm communicator) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &size);
+  return {communicator, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(size)};
+}
+
+class Contenders : public testing::Test {
+ protected:
+  Contenders() {
+    // The folder of the first rank, for all.
+    char name[64] = "";
+    const std::string mine = "contenders-" + std::to_string(::getpid());
+    std::copy_n(mine.begin(), std::min<std::size_t>(mine.size(), sizeof name - 1), name);
+    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
+    checkpoint_.folder = fs::absolute(name);
+    checkpoint_.steps = kSteps;
+  }
+  ~Contenders() override {
+    MPI_Barrier(MPI_COMM_WORLD);
+    std::error_code ignored;
+    if (team_.rank == 0) fs::remove_all(checkpoint_.folder, ignored);
+  }
+
+  Result<Measured> write(const Contender& contender, Sizes sizes) {
+    checkpoint_.block_bytes = block_sizes(sizes, team_.size, kStepBytes);
+    const Status made = team_.rank == 0 ? make_empty(checkpoint_.folder) : Status();
+    EXPECT_TRUE(made);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const TouchedMemory block(checkpoint_.block_bytes[team_.rank]);
+    return measure_writing(contender, team_, checkpoint_, {Computing::kProcessor, 2},
+                           {block.bytes()});
+  }
+
+  Team team_ = team_of(MPI_COMM_WORLD);
+  Checkpoint checkpoint_;
+};
+
+TEST_F(Contenders, write_every_byte_and_read_it_back) {
+  ASSERT_FALSE(all_contenders().empty());
+  for (const auto& contender : all_contenders()) {
+    if (team_.size < contender->ranks_min()) continue;
+    for (const Sizes sizes : {Sizes::kEqual, Sizes::kExponential}) {
+      SCOPED_TRACE(contender->name());
+      const auto measured = write(*contender, sizes);
+      ASSERT_TRUE(measured) << measured.error().message();
+      if (!contender->can_read()) continue;
+      const TouchedMemory room(room_bytes(checkpoint_, team_.size));
+      for (std::uint32_t step = 0; step < kSteps; ++step) {
+        const auto seconds = measure_restart(*contender, team_, checkpoint_, step, room.bytes());
+        ASSERT_TRUE(seconds) << seconds.error().message();
+        EXPECT_GT(*seconds, 0);
+      }
+    }
+  }
+}
+
+TEST_F(Contenders, are_measured_with_numbers_that_can_be) {
+  for (const auto& contender : all_contenders()) {
+    if (team_.size < contender->ranks_min()) continue;
+    SCOPED_TRACE(contender->name());
+    const auto measured = write(*contender, Sizes::kEqual);
+    ASSERT_TRUE(measured) << measured.error().message();
+    EXPECT_EQ(measured->payload_bytes, kStepBytes * kSteps);
+    EXPECT_GT(measured->blocked_s, 0);
+    EXPECT_GT(measured->computing_s, 0);
+    EXPECT_GE(measured->total_s, measured->blocked_s);
+    EXPECT_GE(measured->durable_s, measured->total_s);
+    EXPECT_GE(measured->memory_sum_bytes, measured->memory_max_bytes);
+    EXPECT_GE(measured->files, 1);
+    EXPECT_LT(measured->ranks_given_up, team_.size);
+  }
+}
+
+TEST_F(Contenders, are_read_by_fewer_ranks_than_wrote) {
+  const bool reads = team_.rank + 1 < team_.size || team_.size == 1;
+  MPI_Comm part = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, reads ? 0 : 1, 0, &part);
+  const Team readers = team_of(part);
+  for (const auto& contender : all_contenders()) {
+    if (!contender->can_read() || team_.size < contender->ranks_min()) continue;
+    const auto measured = write(*contender, Sizes::kExponential);
+    ASSERT_TRUE(measured) << measured.error().message();
+    if (!reads) continue;
+    const TouchedMemory room(room_bytes(checkpoint_, readers.size));
+    const auto seconds = measure_restart(*contender, readers, checkpoint_, 1, room.bytes());
+    EXPECT_TRUE(seconds) << contender->name() << ": " << seconds.error().message();
+  }
+  MPI_Comm_free(&part);
+}
+
+/// Where a word of some block lies in the files that a contender wrote; false if nowhere.
+bool is_somewhere(const fs::path& folder, std::span<const std::byte> block) {
+  const auto* const wanted = reinterpret_cast<const char*>(block.data());
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    if (text.find(std::string(wanted, block.size())) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Those that cannot read are looked at from outside: the whole block of each rank and step lies in
+// some file in one piece.
+TEST_F(Contenders, that_cannot_read_leave_each_block_whole_in_a_file) {
+  for (const auto& contender : all_contenders()) {
+    if (contender->can_read() || team_.size < contender->ranks_min()) continue;
+    SCOPED_TRACE(contender->name());
+    const auto measured = write(*contender, Sizes::kExponential);
+    ASSERT_TRUE(measured) << measured.error().message();
+    const TouchedMemory block(checkpoint_.block_bytes[team_.rank]);
+    for (std::uint32_t step = 0; step < kSteps; ++step) {
+      fill(block.bytes(), {step, checkpoint_.offset_of(team_.rank)});
+      EXPECT_TRUE(is_somewhere(checkpoint_.folder, block.bytes())) << "step " << step;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
+TEST_F(Contenders, wrong_bytes_are_noticed_by_a_restart) {
+  const auto& all = all_contenders();
+  const auto direct = std::find_if(all.begin(), all.end(),
+                                   [](const auto& one) { return one->name() == "fpp:direct"; });
+  ASSERT_NE(direct, all.end());
+  ASSERT_TRUE(write(**direct, Sizes::kEqual));
+  if (team_.rank == 0) {
+    std::fstream file(checkpoint_.folder / "step1.0", std::ios::in | std::ios::out);
+    file.seekp(1000);
+    file.put('!').put('!');
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  const TouchedMemory room(room_bytes(checkpoint_, team_.size));
+  const auto seconds = measure_restart(**direct, team_, checkpoint_, 1, room.bytes());
+  ASSERT_FALSE(seconds);
+  EXPECT_EQ(seconds.error().kind(), ErrorClass::kDamage);
+  EXPECT_EQ(seconds.error().rank(), 0U);
+}
+
+TEST_F(Contenders, a_failure_of_one_rank_is_told_to_all) {
+  checkpoint_.block_bytes = block_sizes(Sizes::kEqual, team_.size, kStepBytes);
+  const Status mine = team_.rank + 1 == team_.size
+                          ? Status(failure({.kind = ErrorClass::kNoSpace, .operation = "write"}))
+                          : Status();
+  const Status all = agree(team_, mine);
+  ASSERT_FALSE(all);
+  EXPECT_EQ(all.error().kind(), ErrorClass::kNoSpace);
+  EXPECT_EQ(all.error().rank(), team_.size - 1);
+}
+
+TEST(Content, of_another_step_or_place_is_seen) {
+  std::vector<std::byte> bytes(1 << 16U);
+  fill(bytes, {3, 8});
+  EXPECT_EQ(first_wrong(bytes, {3, 8}), std::nullopt);
+  EXPECT_TRUE(first_wrong(bytes, {4, 8}));
+  EXPECT_TRUE(first_wrong(bytes, {3, 16}));
+  stamp(bytes, {4, 8});
+  EXPECT_EQ(first_wrong(bytes, {4, 8}), std::nullopt);
+}
+
+TEST(Restart, ranks_share_a_step_without_gaps) {
+  const Checkpoint checkpoint{.folder = "", .block_bytes = {8, 80, 16, 808}, .steps = 1};
+  for (std::uint32_t readers = 1; readers < 9; ++readers) {
+    std::uint64_t end = 0;
+    for (std::uint32_t reader = 0; reader < readers; ++reader) {
+      const ByteRange range = share_of(checkpoint, reader, readers);
+      EXPECT_EQ(range.offset, end);
+      EXPECT_LE(range.size + 8192, room_bytes(checkpoint, readers));
+      end += range.size;
+    }
+    EXPECT_EQ(end, checkpoint.step_bytes());
+  }
+}
+
+}  // namespace
+}  // namespace forebay::bench::checkpoint

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/checkpoint/content.hpp"
+
+#include <cstring>
+
+namespace forebay::bench::checkpoint {
+
+namespace {
+
+constexpr std::uint64_t kWordBytes = 8;
+constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::uint64_t kSeed = 0x666f726562617921;
+
+/// Spreads a number over all bits (the finaliser of SplitMix64).
+constexpr std::uint64_t spread(std::uint64_t value) {
+  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27U)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31U);
+}
+
+/// Only the first word of a page tells the step.
+constexpr std::uint64_t word_at(std::uint64_t offset_bytes, std::uint32_t step) {
+  const std::uint64_t salt = offset_bytes % kPageBytes == 0 ? std::uint64_t{step} + 1 : 0;
+  return spread(kSeed + offset_bytes) ^ spread(salt);
+}
+
+void put(std::span<std::byte> bytes, std::uint64_t at, std::uint64_t word) {
+  std::memcpy(bytes.data() + at, &word, kWordBytes);
+}
+
+}  // namespace
+
+void fill(std::span<std::byte> bytes, const Place& place) {
+  for (std::uint64_t at = 0; at + kWordBytes <= bytes.size(); at += kWordBytes)
+    put(bytes, at, word_at(place.offset_bytes + at, place.step));
+}
+
+void stamp(std::span<std::byte> bytes, const Place& place) {
+  const std::uint64_t into_page = place.offset_bytes % kPageBytes;
+  const std::uint64_t first = into_page == 0 ? 0 : kPageBytes - into_page;
+  for (std::uint64_t at = first; at + kWordBytes <= bytes.size(); at += kPageBytes)
+    put(bytes, at, word_at(place.offset_bytes + at, place.step));
+}
+
+std::optional<std::uint64_t> first_wrong(std::span<const std::byte> bytes, const Place& place) {
+  for (std::uint64_t at = 0; at + kWordBytes <= bytes.size(); at += kWordBytes) {
+    std::uint64_t found = 0;
+    std::memcpy(&found, bytes.data() + at, kWordBytes);
+    if (found != word_at(place.offset_bytes + at, place.step)) return at;
+  }
+  return std::nullopt;
+}
+
+}  // namespace forebay::bench::checkpoint

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/checkpoint/everybody.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "bench/checkpoint/stored.hpp"
+
+namespace forebay::bench::checkpoint {
+
+namespace {
+
+Everybody* known = nullptr;
+
+Team team_of(MPI_Comm communicator) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &size);
+  return {communicator, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(size)};
+}
+
+/// Rank 0's order on all ranks, which sleep until it comes.
+void pass_on(Order& order, const Team& all) {
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 2'000'000};
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibcast(&order, sizeof order, MPI_BYTE, 0, all.communicator, &request);
+  for (int done = 0;;) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done != 0) return;
+    ::nanosleep(&kPause, nullptr);
+  }
+}
+
+/// An application that checkpoints nothing.
+class NothingWritten final : public Writer {
+ public:
+  Status write_step(std::uint32_t /*step*/, std::span<const std::byte> /*block*/) override {
+    return {};
+  }
+  Status close() override { return {}; }
+};
+
+class Nobody final : public Contender {
+ public:
+  std::string name() const override { return "nobody"; }
+  Result<std::unique_ptr<Writer>> open(const Team& /*team*/,
+                                       const Checkpoint& /*checkpoint*/) const override {
+    return std::make_unique<NothingWritten>();
+  }
+};
+
+const Contender& contender_of(const Order& order) {
+  static const Nobody nobody;
+  if (order.contender == kNobody) return nobody;
+  FOREBAY_ASSERT(order.contender < all_contenders().size());
+  return *all_contenders()[order.contender];
+}
+
+Status outcome_of(const Result<Measured>& measured) {
+  return measured ? Status() : Status(tl::unexpected<Error>(measured.error()));
+}
+
+}  // namespace
+
+Everybody::Everybody(const CountCalls& count_calls)
+    : all_(team_of(MPI_COMM_WORLD)), count_calls_(count_calls) {}
+
+Everybody::~Everybody() {
+  for (auto& [size, communicator] : teams_)
+    MPI_Comm_free(&communicator);
+}
+
+Team Everybody::team(std::uint32_t ranks) {
+  const auto found = teams_.find(ranks);
+  if (found != teams_.end()) return team_of(found->second);
+  MPI_Group everyone = MPI_GROUP_NULL;
+  MPI_Group first = MPI_GROUP_NULL;
+  int range[1][3] = {{0, static_cast<int>(ranks) - 1, 1}};
+  MPI_Comm_group(all_.communicator, &everyone);
+  MPI_Group_range_incl(everyone, 1, range, &first);
+  MPI_Comm communicator = MPI_COMM_NULL;
+  MPI_Comm_create_group(all_.communicator, first, static_cast<int>(ranks), &communicator);
+  MPI_Group_free(&first);
+  MPI_Group_free(&everyone);
+  teams_.emplace(ranks, communicator);
+  return team_of(communicator);
+}
+
+Result<Measured> Everybody::order(Order what) {
+  FOREBAY_ASSERT(std::max(what.writers, what.readers) <= size());
+  pass_on(what, all_);
+  return perform(what);
+}
+
+void Everybody::serve() {
+  for (;;) {
+    Order order;
+    pass_on(order, all_);
+    if (order.task == Task::kLeave) return;
+    // What failed is told by rank 0, which knows of all.
+    if (rank() < std::max(order.writers, order.readers)) (void)perform(order);
+  }
+}
+
+Result<Measured> Everybody::perform(const Order& order) {
+  if (order.task == Task::kLeave) return Measured();
+  const Checkpoint checkpoint{
+      .folder = order.folder,
+      .block_bytes = block_sizes(order.sizes, order.writers, order.step_bytes),
+      .steps = order.steps};
+  const Team team = this->team(std::max(order.writers, order.readers));
+  const Status made = rank() == 0 ? make_empty(checkpoint.folder) : Status();
+  if (auto all = agree(team, made); !all) return tl::unexpected<Error>(all.error());
+  return order.task == Task::kWrite ? write(order, checkpoint) : restart(order, checkpoint);
+}
+
+Result<Measured> Everybody::write(const Order& order, const Checkpoint& checkpoint) {
+  const Team writers = team(order.writers);
+  return measure_writing(contender_of(order), writers, checkpoint, order.application,
+                         {memory(checkpoint.block_bytes[writers.rank]), count_calls_});
+}
+
+Result<Measured> Everybody::restart(const Order& order, const Checkpoint& checkpoint) {
+  Status outcome;
+  if (rank() < order.writers) outcome = outcome_of(write(order, checkpoint));
+  if (outcome && rank() == 0) outcome = drop_all(checkpoint.folder);
+  if (auto all = agree(team(std::max(order.writers, order.readers)), outcome); !all)
+    return tl::unexpected<Error>(all.error());
+  if (rank() >= order.readers) return Measured();
+  const auto seconds =
+      measure_restart(contender_of(order), team(order.readers), checkpoint, checkpoint.steps - 1,
+                      memory(room_bytes(checkpoint, order.readers)));
+  if (!seconds) return tl::unexpected<Error>(seconds.error());
+  return Measured{.blocked_s = *seconds,
+                  .payload_bytes = static_cast<double>(checkpoint.step_bytes())};
+}
+
+std::span<std::byte> Everybody::memory(std::uint64_t size_bytes) {
+  if (!memory_ || memory_->bytes().size() < size_bytes) {
+    memory_.reset();
+    memory_ = std::make_unique<TouchedMemory>(size_bytes);
+  }
+  return memory_->bytes().first(size_bytes);
+}
+
+Everybody& everybody() {
+  FOREBAY_ASSERT(known != nullptr);
+  return *known;
+}
+
+void set_everybody(Everybody* all) { known = all; }
+
+}  // namespace forebay::bench::checkpoint

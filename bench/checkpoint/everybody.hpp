@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// All ranks that the program was started with. Rank 0 runs the frame and orders trials; those that
+// a trial needs do it with rank 0, the others sleep: a rank that waits busily would take a core
+// from those that are measured.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "bench/checkpoint/sizes.hpp"
+#include "bench/checkpoint/trial.hpp"
+#include "bench/frame/slices.hpp"
+
+namespace forebay::bench::checkpoint {
+
+enum class Task : std::uint32_t { kLeave, kWrite, kRestart };
+
+/// Which contender; this one stands for the application without any checkpoint.
+inline constexpr std::uint32_t kNobody = UINT32_MAX;
+
+/// What is done next, by the first ranks of all.
+struct Order {
+  Task task = Task::kLeave;
+  std::uint32_t contender = kNobody;  ///< index in all_contenders()
+  std::uint32_t writers = 1;
+  std::uint32_t readers = 0;  ///< of a restart, which reads the last step
+  std::uint32_t steps = 4;
+  Sizes sizes = Sizes::kEqual;
+  Application application;
+  std::uint64_t step_bytes = 0;
+  char folder[512] = {};  ///< is emptied first
+};
+
+/// On each rank. To be ended before MPI is.
+class Everybody {
+ public:
+  explicit Everybody(const CountCalls& count_calls);
+  ~Everybody();
+  Everybody(const Everybody&) = delete;
+  Everybody& operator=(const Everybody&) = delete;
+
+  std::uint32_t rank() const noexcept { return all_.rank; }
+  std::uint32_t size() const noexcept { return all_.size; }
+
+  /// On rank 0: has it done. A restart's result has its seconds as blocked_s and one step as
+  /// payload; its steps are written first, and taken out of the page cache. The files stay until
+  /// the next order.
+  Result<Measured> order(Order what);
+
+  /// On the others: does what rank 0 orders until that is to leave.
+  void serve();
+
+ private:
+  Team team(std::uint32_t ranks);
+  Result<Measured> perform(const Order& order);
+  Result<Measured> write(const Order& order, const Checkpoint& checkpoint);
+  Result<Measured> restart(const Order& order, const Checkpoint& checkpoint);
+  std::span<std::byte> memory(std::uint64_t size_bytes);
+
+  Team all_;
+  CountCalls count_calls_;
+  std::map<std::uint32_t, MPI_Comm> teams_;  // by size
+  std::unique_ptr<TouchedMemory> memory_;    // the application's
+};
+
+/// Where the body of the benchmark finds them. On rank 0.
+Everybody& everybody();
+void set_everybody(Everybody* all);
+
+}  // namespace forebay::bench::checkpoint

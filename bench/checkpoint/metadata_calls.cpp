@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our functions stand before those of the C library, which they call. Only paths and descriptors
+// pass through; nothing here allocates or locks.
+#include "bench/checkpoint/metadata_calls.hpp"
+
+#include <atomic>
+#include <cstdarg>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace {
+
+std::atomic<std::uint64_t> calls{0};
+
+/// The next function of this name, and one call more.
+template <class Function>
+Function* counted(const char* name) noexcept {
+  calls.fetch_add(1, std::memory_order_relaxed);
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+/// The mode, where one is passed.
+mode_t mode_of(int flags, va_list list) noexcept {
+  const bool has_mode = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  return has_mode ? static_cast<mode_t>(va_arg(list, unsigned)) : 0;
+}
+
+using Open = int(const char*, int, mode_t);
+using OpenAt = int(int, const char*, int, mode_t);
+using OnePath = int(const char*);
+using TwoPaths = int(const char*, const char*);
+using PathMode = int(const char*, mode_t);
+using OneFile = int(int);
+using FileSize = int(int, off_t);
+
+}  // namespace
+
+namespace forebay::bench::checkpoint {
+
+std::uint64_t metadata_calls() noexcept { return calls.load(std::memory_order_relaxed); }
+
+}  // namespace forebay::bench::checkpoint
+
+// NOLINTBEGIN(readability-identifier-naming,cert-dcl50-cpp)
+extern "C" {
+
+int open(const char* path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  const mode_t mode = mode_of(flags, list);
+  va_end(list);
+  return counted<Open>("open")(path, flags, mode);
+}
+
+int open64(const char* path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  const mode_t mode = mode_of(flags, list);
+  va_end(list);
+  return counted<Open>("open64")(path, flags, mode);
+}
+
+int openat(int folder, const char* path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  const mode_t mode = mode_of(flags, list);
+  va_end(list);
+  return counted<OpenAt>("openat")(folder, path, flags, mode);
+}
+
+int openat64(int folder, const char* path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  const mode_t mode = mode_of(flags, list);
+  va_end(list);
+  return counted<OpenAt>("openat64")(folder, path, flags, mode);
+}
+
+// What checked builds of libraries call for an open that makes nothing.
+int __open_2(const char* path, int flags) { return counted<Open>("open")(path, flags, 0); }
+int __open64_2(const char* path, int flags) { return counted<Open>("open64")(path, flags, 0); }
+
+int creat(const char* path, mode_t mode) { return counted<PathMode>("creat")(path, mode); }
+int creat64(const char* path, mode_t mode) { return counted<PathMode>("creat64")(path, mode); }
+int mkdir(const char* path, mode_t mode) noexcept { return counted<PathMode>("mkdir")(path, mode); }
+int unlink(const char* path) noexcept { return counted<OnePath>("unlink")(path); }
+int rename(const char* from, const char* to) noexcept {
+  return counted<TwoPaths>("rename")(from, to);
+}
+int ftruncate(int file, off_t size) noexcept { return counted<FileSize>("ftruncate")(file, size); }
+int ftruncate64(int file, off_t size) noexcept {
+  return counted<FileSize>("ftruncate64")(file, size);
+}
+int posix_fallocate(int file, off_t offset, off_t size) {
+  return counted<int(int, off_t, off_t)>("posix_fallocate")(file, offset, size);
+}
+int posix_fallocate64(int file, off_t offset, off_t size) {
+  return counted<int(int, off_t, off_t)>("posix_fallocate64")(file, offset, size);
+}
+int fsync(int file) { return counted<OneFile>("fsync")(file); }
+int fdatasync(int file) { return counted<OneFile>("fdatasync")(file); }
+
+}  // extern "C"
+// NOLINTEND(readability-identifier-naming,cert-dcl50-cpp)

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// All contenders in one case: paired rounds in changing order, as bench/frame/rounds.hpp has them,
+// but with several numbers for each run, and without those that fail.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "bench/checkpoint/everybody.hpp"
+#include "bench/checkpoint/samples.hpp"
+
+namespace forebay::bench::checkpoint {
+
+struct RoundsSettings {
+  std::filesystem::path folder;  ///< for all files; exists
+  std::uint64_t step_bytes = 0;
+  unsigned rounds = 5;       ///< after one whose values are thrown away
+  double computing_s = 0.2;  ///< of each phase between steps, where something computes
+  /// Called after each run, with how many are done of how many.
+  std::function<void(std::size_t done, std::size_t total)> on_progress;
+};
+
+/// Adds to `samples`. Returns who failed, and why: it has no samples, and the others have all.
+std::map<std::string, std::string> run_case(const Case& in,
+                                            const RoundsSettings& settings,
+                                            Samples& samples);
+
+}  // namespace forebay::bench::checkpoint

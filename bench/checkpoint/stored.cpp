@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/checkpoint/stored.hpp"
+
+#include <cerrno>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/descriptor.hpp"
+#include "tools/probe/page_cache.hpp"
+
+namespace forebay::bench::checkpoint {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Status problem(const char* operation, const fs::path& path, int error_number) {
+  return tl::unexpected<Error>(
+      system_error({.operation = operation, .path = path.string()}, error_number));
+}
+
+Status sync_one(const fs::path& path) {
+  const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened) return problem("open to sync", path, errno);
+  return ::fsync(opened.get()) == 0 ? Status() : problem("sync", path, errno);
+}
+
+Result<std::vector<fs::path>> below(const fs::path& folder) {
+  std::error_code trouble;
+  std::vector<fs::path> paths;
+  fs::recursive_directory_iterator entry(folder, trouble);
+  for (const fs::recursive_directory_iterator end; !trouble && entry != end;
+       entry.increment(trouble))
+    paths.push_back(entry->path());
+  if (trouble) return tl::unexpected<Error>(problem("list", folder, trouble.value()).error());
+  return paths;
+}
+
+template <class Action>
+Status for_each_file(const fs::path& folder, Action action) {
+  const auto paths = below(folder);
+  if (!paths) return tl::unexpected<Error>(paths.error());
+  for (const fs::path& path : *paths) {
+    if (!fs::is_regular_file(path)) continue;
+    if (auto done = action(path); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status sync_all(const fs::path& folder) {
+  const auto paths = below(folder);
+  if (!paths) return tl::unexpected<Error>(paths.error());
+  for (const fs::path& path : *paths) {
+    if (!fs::is_regular_file(path) && !fs::is_directory(path)) continue;
+    if (auto done = sync_one(path); !done) return done;
+  }
+  return sync_one(folder);
+}
+
+std::uint64_t count_files(const fs::path& folder) {
+  std::uint64_t files = 0;
+  (void)for_each_file(folder, [&files](const fs::path&) -> Status {
+    ++files;
+    return {};
+  });
+  return files;
+}
+
+Status drop_all(const fs::path& folder) {
+  return for_each_file(folder, [](const fs::path& path) { return probe::drop_cached(path); });
+}
+
+Status make_empty(const fs::path& folder) {
+  std::error_code trouble;
+  fs::remove_all(folder, trouble);
+  if (!trouble) fs::create_directories(folder, trouble);
+  return trouble ? problem("make", folder, trouble.value()) : Status();
+}
+
+}  // namespace forebay::bench::checkpoint

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run left in its folder: brought to storage whoever wrote it, counted, taken out of the
+// page cache, removed.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstdint>
+#include <filesystem>
+
+namespace forebay::bench::checkpoint {
+
+/// Syncs every file and folder below `folder`, and itself. The clock of "durable" ends here.
+Status sync_all(const std::filesystem::path& folder);
+
+/// How many files lie below `folder`.
+std::uint64_t count_files(const std::filesystem::path& folder);
+
+/// Syncs and then drops every file below `folder` from the page cache, and looks that it is gone.
+Status drop_all(const std::filesystem::path& folder);
+
+/// Makes `folder` anew, with nothing in it.
+Status make_empty(const std::filesystem::path& folder);
+
+}  // namespace forebay::bench::checkpoint
