@@ -53,7 +53,11 @@ ADVICE = {
 
 
 # What says more about a damaged file, of the programs that read such files.
-CHECKS = {"forebay-tipsy": "forebay tipsy check FILE", "forebay-cube": "forebay cube check FILE"}
+CHECKS = {
+    "forebay-tipsy": "forebay tipsy check FILE",
+    "forebay-cube": "forebay cube check FILE",
+    "forebay-dataset": "forebay verify DATASET",
+}
 DAMAGE = ("damage", "short-file")
 
 

@@ -54,6 +54,13 @@ class TwoHosts:
     link_mbyte_per_second: int
 
 
+@dataclass(frozen=True)
+class OpenMpi:
+    """Ranks on this machine of a program that was built with Debian's Open MPI."""
+
+    ranks: int
+
+
 OnProgress = Callable[[Progress], None]
 
 
@@ -88,10 +95,12 @@ def is_there(name: str) -> bool:
     return True
 
 
-def launcher(ranks: int | TwoHosts) -> list[str]:
+def launcher(ranks: int | TwoHosts | OpenMpi) -> list[str]:
     """What starts a native program on several ranks, here or on two hosts."""
     if isinstance(ranks, int):
         return [*mpi_launcher(), "-n", str(ranks)]
+    if isinstance(ranks, OpenMpi):
+        return [*openmpi_launcher(), "-n", str(ranks.ranks)]
     settings = ["--library", "MPICH", "--ranks-per-host", str(ranks.ranks_per_host)]
     settings += ["--rate-mbyte", str(ranks.link_mbyte_per_second)]
     return [sys.executable, str(find(HOSTS_SCRIPT)), *settings, "--", *mpi_launcher(), ":"]
@@ -106,12 +115,21 @@ def mpi_launcher() -> list[str]:
     return [str(path), "-genv", "MPIR_CVAR_POLLS_BEFORE_YIELD", "10"]
 
 
+def openmpi_launcher() -> list[str]:
+    """Debian's, by its full name: where two MPIs are installed, mpiexec alone is either."""
+    words = ["mpiexec.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    # It says nothing about hardware that is not there, nor of what a container forbids.
+    words += ["--mca", "btl_base_warn_component_unused", "0", "--mca", "osc", "^ucx"]
+    words += ["--mca", "btl_vader_single_copy_mechanism", "none"]
+    return [*words, "--allow-run-as-root"] if os.geteuid() == 0 else words
+
+
 def call(
     name: str,
     arguments: Iterable[str],
     on_progress: OnProgress | None = None,
     answers: tuple[int, ...] = (0,),
-    ranks: int | TwoHosts | None = None,
+    ranks: int | TwoHosts | OpenMpi | None = None,
 ) -> Answer:
     """Runs a program to its end. Exit codes in `answers` are answers; others are a NativeError.
 
@@ -151,6 +169,26 @@ def serving(name: str, arguments: Iterable[str]):
             if document is None:
                 _raise_failure(name, process.wait(), errors)
             yield document
+        finally:
+            _end(process)
+            process.stdout.close()
+
+
+@contextlib.contextmanager
+def streaming(name: str, arguments: Iterable[str]):
+    """Starts a program that writes bytes; gives its standard output as a stream to read to its end.
+
+    If the program fails, or its bytes end too early (who reads says so with EOFError), that is the
+    NativeError of the program. However the `with` ends, the program does before it goes on.
+    """
+    with os.fdopen(os.memfd_create(name), "r+b") as errors:
+        process = _start([str(find(name)), *arguments], subprocess.PIPE, errors)
+        try:
+            with contextlib.suppress(EOFError):
+                yield process.stdout
+                if process.wait() == 0:
+                    return
+            _raise_failure(name, process.wait(), errors)
         finally:
             _end(process)
             process.stdout.close()

@@ -27,7 +27,7 @@ def test_version(forebay):
 
 def test_help_lists_every_command(forebay):
     out = forebay("--help").out
-    for name in ("doctor", "machine", "tipsy", "cube", "bench", "emufs", "demo"):
+    for name in ("doctor", "machine", "tipsy", "cube", "flow", "bench", "emufs", "demo"):
         assert f"\n  {name} " in out
 
 

@@ -8,6 +8,7 @@ when something is broken.
 import json
 import os
 import stat
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,6 +103,46 @@ def real_native():
         return name
 
     return find
+
+
+@pytest.fixture
+def samples(real_native, tmp_path):
+    """A folder of datasets of its own, which may be damaged: see tools/dataset/samples.cpp."""
+    real_native("forebay-dataset")
+    program = dataset_samples()
+    if program is None:
+        pytest.skip("dataset_samples is not built: run make build")
+    folder = tmp_path / "samples"
+    folder.mkdir()
+    subprocess.run([program, folder], check=True, timeout=60)
+    return folder
+
+
+def dataset_samples() -> Path | None:
+    """The program of the tests' build that fits the native programs."""
+    builds = [PYTHON_FOLDER.parent / "build/release"]
+    if "FOREBAY_LIBEXEC" in os.environ:
+        builds.insert(0, Path(os.environ["FOREBAY_LIBEXEC"]).parent.parent)
+    programs = [build / "tests/dataset_samples" for build in builds]
+    return next((program for program in programs if program.exists()), None)
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What devices and people do to files."""
+
+    def write(self, path: Path, at: int, new: bytes) -> None:
+        with path.open("r+b") as file:
+            file.seek(at)
+            file.write(new)
+
+    def flip(self, path: Path, at: int) -> None:
+        self.write(path, at, bytes([path.read_bytes()[at] ^ 16]))
+
+
+@pytest.fixture
+def damage():
+    return Damage()
 
 
 @pytest.fixture

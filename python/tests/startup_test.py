@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-SLOW = ("rich", "numpy", "matplotlib", "scipy", "pandas")
+SLOW = ("rich", "numpy", "matplotlib", "scipy", "pandas", "h5py", "zarr")
 COMMANDS = [
     ["--help"],
     ["--version"],
@@ -35,6 +35,13 @@ COMMANDS = [
     ["cube", "check", "--help"],
     ["cube", "generate", "--help"],
     ["cube", "diff", "--help"],
+    ["ls", "--help"],
+    ["verify", "--help"],
+    ["repair", "--help"],
+    ["diff", "--help"],
+    ["export", "--help"],
+    ["flow", "--help"],
+    ["flow", "run", "--help"],
 ]
 PROGRAM = """
 import json, sys
@@ -53,7 +60,7 @@ def test_help_imports_nothing_slow(words, environment):
 
 
 def test_top_help_does_not_import_the_commands(environment):
-    commands = ("doctor", "machine", "model", "tipsy", "bench", "emufs", "demo")
+    commands = ("doctor", "machine", "model", "dataset", "tipsy", "bench", "emufs", "demo")
     names = [f"forebay.cli.{command}" for command in commands]
     command = [sys.executable, "-c", PROGRAM, json.dumps(["--help"]), json.dumps(names)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)

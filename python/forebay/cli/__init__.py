@@ -15,13 +15,20 @@ import click
 from forebay import __version__
 from forebay.errors import EXIT_SIGNAL, EXIT_USAGE, ForebayError, Terminated
 
-# Name: module, and the line that `forebay --help` shows without importing it.
+# Name: module (and what it calls the command, if not that), and the line that `forebay --help`
+# shows without importing it.
 COMMANDS = {
     "doctor": ("forebay.cli.doctor", "Look at this machine: what Forebay can use, and advice."),
     "machine": ("forebay.cli.machine", "Descriptions of parallel storage: list, show, check."),
     "model": ("forebay.cli.model", "What the models say: the gain of writing behind."),
+    "ls": ("forebay.cli.dataset:ls", "What is in a dataset: steps, fields, parts."),
+    "verify": ("forebay.cli.dataset:verify", "Read all of a dataset and name every damage."),
+    "repair": ("forebay.cli.dataset:repair", "Make the tables of a dataset anew."),
+    "diff": ("forebay.cli.dataset:diff", "Where two steps of datasets differ."),
+    "export": ("forebay.cli.dataset_export", "A step of a dataset for zarr, xarray or HDF5."),
     "tipsy": ("forebay.cli.tipsy", "Make, check and analyse Tipsy snapshots."),
     "cube": ("forebay.cli.cube", "Cube profiles (.cubex): look into, check, make, compare."),
+    "flow": ("forebay.cli.flow", "A flow solver in parts that keeps checkpoints."),
     "calibrate": ("forebay.cli.calibrate", "Measure a storage: a machine file of it."),
     "bench": ("forebay.cli.bench", "Run benchmarks: a table and a picture against the goals."),
     "emufs": ("forebay.cli.emufs", "Mount a folder as an emulated parallel file system."),
@@ -38,7 +45,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx, cmd_name):
         if cmd_name not in COMMANDS:
             return None
-        return importlib.import_module(COMMANDS[cmd_name][0]).command
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        return getattr(importlib.import_module(module), name or "command")
 
     def format_commands(self, ctx, formatter):
         with formatter.section("Commands"):

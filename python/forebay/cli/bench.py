@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from forebay import native, two_hosts
+from forebay import checkpoint, native, two_hosts
 from forebay.cli.output import json_option, plot_option, report, say
 from forebay.errors import EXIT_USAGE, ForebayError, NativeError
 
@@ -91,6 +91,8 @@ def picture_of(document: dict, file: str, one_of_many: bool) -> Path:
 def listed() -> list[dict]:
     """All benchmarks; on several ranks, where there is an MPI, those that can."""
     found = native.call(PROGRAM, ["--list"]).document + ranks_benchmarks()
+    if native.is_there(checkpoint.PROGRAM):
+        found += native.call(checkpoint.PROGRAM, ["--list"]).document
     return list({one["name"]: one for one in found}.values())
 
 
@@ -117,6 +119,11 @@ def show_list(json_file: str | None) -> None:
 def run(name: str, options: dict) -> tuple[dict, NativeError | None]:
     """Runs one benchmark. A failure after some results gives these and the failure."""
     arguments = native_arguments(options)
+    if name == checkpoint.BENCHMARK:
+        return checkpoint.measure_all(
+            options["only"],
+            lambda one: measure(one.program, [name, *arguments], one.ranks),
+        )
     if name not in [one["name"] for one in ranks_benchmarks()]:
         return measure(PROGRAM, [name, *arguments])
     ranks = options["ranks"]
@@ -134,7 +141,7 @@ def run(name: str, options: dict) -> tuple[dict, NativeError | None]:
 
 
 def measure(
-    program: str, arguments: list[str], ranks: int | None = None
+    program: str, arguments: list[str], ranks: int | native.OpenMpi | None = None
 ) -> tuple[dict, NativeError | None]:
     from forebay.report.terminal import progress
 
@@ -157,8 +164,11 @@ def measure_on_hosts(name: str, options: dict, hosts: native.TwoHosts) -> dict:
 
 def show(console, documents: list[dict]) -> None:
     from forebay.report.bench_table import print_results
+    from forebay.report.checkpoint_tables import has_cases, print_cases
 
     for document in documents:
+        if has_cases(document):
+            print_cases(console, document)
         print_results(console, document)
 
 

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`forebay bench checkpoint`: one program for each MPI, and one document of both.
+
+The libraries that are compared with come from Debian, which links them to Open MPI. Where the
+program for that MPI was built, it runs after the other one, and its rows join.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from forebay import native
+
+BENCHMARK = "checkpoint"
+PROGRAM = "forebay-bench-checkpoint"
+OPENMPI_PROGRAM = "forebay-bench-checkpoint-openmpi"
+# As many as the largest case needs; smaller ones are for the first of them, the others sleep.
+RANKS = 8
+NOT_BUILT = f"{OPENMPI_PROGRAM} is not built; see docs/guides/bench-checkpoint.md"
+# What only programs with the peers' libraries can answer, and what needs none of them.
+OF_LIBRARIES = (
+    "ckpt.durable.over_hdf5",
+    "ckpt.durable.over_pnetcdf",
+    "ckpt.durable.over_adios1",
+    "ckpt.restart.over_hdf5",
+    "ckpt.restart.over_pnetcdf",
+)
+OF_FILES = ("ckpt.durable.over_fpp", "ckpt.durable.over_fio", "ckpt.restart.over_fio")
+SECOND = ".openmpi"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A program, and the ranks that it is started on."""
+
+    program: str
+    ranks: int | native.OpenMpi
+
+
+Measure = Callable[[Run], tuple[dict, Exception | None]]
+
+
+def runs(only: str | None) -> list[Run]:
+    """What has to be run for these ids, or for all; without Open MPI's program the first alone."""
+    ids = {one for one in (only or "").split(",") if one}
+    first, second = Run(PROGRAM, RANKS), Run(OPENMPI_PROGRAM, native.OpenMpi(RANKS))
+    if not native.is_there(OPENMPI_PROGRAM):
+        return [first]
+    if ids and ids <= set(OF_LIBRARIES):
+        return [second]
+    return [first] if ids and ids <= set(OF_FILES) else [first, second]
+
+
+def measure_all(only: str | None, measure: Measure) -> tuple[dict, Exception | None]:
+    """Runs what has to be, one after the other. What came before a failure is kept."""
+    merged = None
+    for run in runs(only):
+        document, error = measure(run)
+        merged = document if merged is None else join(merged, document)
+        if error is not None:
+            return merged, error
+    if not native.is_there(OPENMPI_PROGRAM):
+        merged = without_libraries(merged)
+    return merged, None
+
+
+def join(first: dict, second: dict) -> dict:
+    """One document of both. A row that both have is shown of each; a goal that only one could
+    answer is no longer left out."""
+    ids = {row["id"] for row in first["results"]}
+    own = [row for row in second["results"] if row["id"] in OF_LIBRARIES]
+    # Goals that need no library are the first one's.
+    cases = [
+        row | {"id": row["id"] + SECOND if row["id"] in ids else row["id"]}
+        for row in second["results"]
+        if row["id"] not in OF_LIBRARIES + OF_FILES
+    ]
+    results = [*first["results"], *cases, *own]
+    answered = {row["id"] for row in results}
+    left_out = {**first["left_out"], **second["left_out"]}
+    return first | {
+        "results": results,
+        "left_out": {name: why for name, why in left_out.items() if name not in answered},
+        "parameters": joined_parameters(first["parameters"], second["parameters"]),
+    }
+
+
+def joined_parameters(first: dict, second: dict) -> dict:
+    cases = [case | {"mpi": one.get("mpi", "")} for one in (first, second) for case in one["cases"]]
+    mpi = [name for name in (first.get("mpi"), second.get("mpi")) if name]
+    return first | {"cases": cases, "mpi": ", ".join(mpi)}
+
+
+def without_libraries(document: dict) -> dict:
+    """Says which program is missing where a row of it is."""
+    reasons = {name: NOT_BUILT for name in document["left_out"] if name in OF_LIBRARIES}
+    return document | {"left_out": document["left_out"] | reasons}

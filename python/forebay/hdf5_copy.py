@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stream of blocks, as forebay-dataset writes it, becomes an HDF5 file.
+
+Whatever the size of a block, a few MiB of it are in memory at a time. The file has its name when it
+is whole.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from forebay.errors import ForebayError
+from forebay.native import OnProgress, Progress
+
+BUFFER_BYTES = 4 * 2**20
+
+
+def copy(stream, file: str, on_progress: OnProgress) -> dict:
+    """Reads `stream` to its end and writes `file`; a document of what was written."""
+    h5py = _h5py()
+    temporary = f"{file}.partial-{os.getpid()}"
+    try:
+        with h5py.File(temporary, "w") as target:
+            document = _Copy(stream, target, file, on_progress).run()
+        os.replace(temporary, file)
+    except OSError as error:  # h5py puts its own text there
+        raise ForebayError(f"cannot write {file}: {error}; choose another folder") from None
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return document
+
+
+def _h5py():
+    try:
+        import h5py
+    except ImportError:
+        message = "h5py is not installed; install it beside forebay, or export with --kerchunk"
+        raise ForebayError(message) from None
+    return h5py
+
+
+class _Copy:
+    def __init__(self, stream, target, file: str, on_progress: OnProgress):
+        self.stream, self.target, self.file = stream, target, file
+        self.on_progress = on_progress
+        self.done_bytes = self.blocks = 0
+        self.elements: dict[str, int] = {}  # that blocks of global fields brought
+
+    def run(self) -> dict:
+        self.head = self._line()
+        self.target.attrs["step"] = self.head["step"]
+        nodes = [self._make_node(field) for field in self.head["fields"]]
+        while "end" not in (block := self._line()):
+            field = self.head["fields"][block["field"]]
+            self._take(field, nodes[block["field"]], block)
+            self.blocks += 1
+        return {
+            "output": self.file,
+            "step": self.head["step"],
+            "fields": len(nodes),
+            "blocks": self.blocks,
+            "copied_bytes": self.done_bytes,
+            "incomplete": self._incomplete(nodes),
+        }
+
+    def _line(self) -> dict:
+        line = self.stream.readline()
+        if not line.endswith(b"\n"):
+            raise EOFError
+        return json.loads(line)
+
+    def _make_node(self, field: dict):
+        if field["kind"] == "parts":
+            node = self.target.create_group(field["node"])
+        else:
+            node = self.target.create_dataset(field["node"], tuple(field["shape"]), field["dtype"])
+            self.elements[field["node"]] = 0
+        node.attrs["field"] = field["name"]
+        return node
+
+    def _take(self, field: dict, node, block: dict) -> None:
+        shape = tuple(block["shape"])
+        start = block.get("start")
+        if start is None:
+            node = node.create_dataset(str(block["part"]), shape, field["dtype"])
+            start = [0] * len(shape)
+        item_bytes = node.dtype.itemsize
+        for slab_start, slab_shape in slabs(shape, BUFFER_BYTES // item_bytes):
+            place = [a + b for a, b in zip(start, slab_start, strict=True)]
+            self._write(node, place, slab_shape)
+        if field["kind"] != "parts":
+            self.elements[field["node"]] += block["bytes"] // item_bytes
+
+    def _write(self, node, start: list[int], shape: tuple[int, ...]) -> None:
+        import numpy
+
+        values = numpy.empty(shape, node.dtype)
+        into = memoryview(values.reshape(-1).view("u1"))
+        got = 0
+        while got < len(into):
+            if not (count := self.stream.readinto(into[got:])):
+                raise EOFError
+            got += count
+        node[tuple(slice(a, a + n) for a, n in zip(start, shape, strict=True))] = values
+        self.done_bytes += got
+        self.on_progress(
+            Progress(self.done_bytes, self.head["bytes"], "bytes", f"writing {self.file}")
+        )
+
+    def _incomplete(self, nodes) -> list[str]:
+        """Global fields of which some elements are in no block: they are 0 in the copy."""
+        names = zip(self.head["fields"], nodes, strict=True)
+        found = []
+        for field, node in names:
+            if field["kind"] != "parts" and self.elements[field["node"]] < node.size:
+                node.attrs["incomplete"] = True
+                found.append(field["name"])
+        return found
+
+
+def slabs(shape: tuple[int, ...], elements_max: int) -> Iterator[tuple[list[int], tuple]]:
+    """Start and shape of boxes that cut an array in C order: each is one run of its elements, of at
+    most `elements_max`."""
+    if 0 in shape:
+        return
+    if not shape:
+        yield [], ()
+        return
+    row = 1
+    for extent in shape[1:]:
+        row *= extent
+    if row <= elements_max:
+        rows = elements_max // row
+        for first in range(0, shape[0], rows):
+            yield [first, *[0] * (len(shape) - 1)], (min(rows, shape[0] - first), *shape[1:])
+        return
+    for first in range(shape[0]):
+        for start, inner in slabs(shape[1:], elements_max):
+            yield [first, *start], (1, *inner)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each way of checkpointing did in each case: contenders down, what they reached and cost
+across."""
+
+from rich.markup import escape
+
+from forebay.report import units
+from forebay.report.terminal import table
+
+
+def whole(value: float) -> str:
+    return f"{value:.0f}"
+
+
+# Column, metric, and how its value is written. Bandwidths are in MB/s, as the note below says.
+WRITING = (
+    ("perceived", "perceived_mb_s", units.number),
+    ("durable", "durable_mb_s", units.number),
+    ("drain", "drain_s", units.duration),
+    ("interval", "interval_s", units.duration),
+    ("memory", "memory_max_bytes", units.size),
+    ("sum", "memory_sum_bytes", units.size),
+    ("files", "files", whole),
+    ("calls", "metadata_calls", whole),
+    ("given up", "ranks_given_up", units.number),
+)
+COMPUTING = (
+    ("perceived", "perceived_mb_s", units.number),
+    ("blocked / total", "overhead", units.number),
+    ("computing / alone", "computing_over_alone", units.number),
+    ("durable / alone", "durable_over_alone", units.number),
+    ("drain", "drain_s", units.duration),
+)
+READING = (("restart", "restart_mb_s", units.number),)
+
+
+NOTE = (
+    "Bandwidths in MB/s. interval: the least between two checkpoints, so that one is on storage "
+    "when the next begins. memory: growth of a rank, of the one that grew most and of all. calls: "
+    "of open, create, remove, rename, truncate, reserve and sync. given up: share of ranks that "
+    "do not compute."
+)
+
+
+def has_cases(document: dict) -> bool:
+    return document["benchmark"] == "checkpoint" and bool(document["parameters"].get("cases"))
+
+
+def print_cases(console, document: dict) -> None:
+    """Prints a table for each case that has contenders."""
+    for case in document["parameters"]["cases"]:
+        if not case["contenders"]:
+            continue
+        columns = columns_of(case)
+        names = [name for name, _, _ in columns]
+        right = tuple(range(1, len(names) + 1))
+        result = table(title_of(case), "contender", *names, right=right, fold=0)
+        for contender, metrics in case["contenders"].items():
+            result.add_row(
+                escape(contender), *(cell(metrics.get(key), text) for _, key, text in columns)
+            )
+        console.print(result)
+    console.print(f"[dim]{NOTE}[/]\n")
+
+
+def columns_of(case: dict) -> tuple:
+    if case["readers"]:
+        return READING
+    return WRITING if case["computing"] == "none" else COMPUTING
+
+
+def cell(metric: dict | None, text) -> str:
+    return "" if metric is None else text(metric["value"])
+
+
+def title_of(case: dict) -> str:
+    words = [f"{case['writers']} ranks", f"{case['sizes']} sizes"]
+    if case["readers"]:
+        words.append(f"read by {case['readers']}, cold")
+    if case["computing"] != "none":
+        words.append(f"computing: {case['computing']}")
+    if case.get("mpi"):
+        words.append(case["mpi"].split(",")[0])
+    return ", ".join(words)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark of checkpoints: two programs, one document, and tables that say what is in it."""
+
+import json
+
+import pytest
+
+from forebay import checkpoint, native
+from forebay.report.checkpoint_tables import print_cases, title_of
+
+MACHINE = {
+    "cpu_model": "Fast One",
+    "cores_usable": 2,
+    "memory_bytes": 1 << 34,
+    "kernel": "6.1",
+    "file_system": {"type": "ext4", "device": {"name": "vda"}},
+    "others_busy_cores": 0.3,
+}
+WRITTEN = {
+    "perceived_mb_s": 1500.0,
+    "durable_mb_s": 1234.0,
+    "drain_s": 0.25,
+    "interval_s": 0.2,
+    "memory_max_bytes": 1 << 20,
+    "memory_sum_bytes": 1 << 22,
+    "files": 16.0,
+    "metadata_calls": 48.0,
+    "ranks_given_up": 0.0,
+}
+
+
+def row(name, value, unit="MB/s"):
+    return {
+        "id": name,
+        "value": value,
+        "unit": unit,
+        "spread": [value, value],
+        "spread_kind": "range",
+        "runs": 5,
+        "goal": None,
+        "better": None,
+        "met": None,
+        "peers": {},
+    }
+
+
+def case(contenders, **more):
+    usual = {
+        "case": "ckpt.durable.4.equal",
+        "writers": 4,
+        "readers": 0,
+        "sizes": "equal",
+        "computing": "none",
+        "steps": 4,
+    }
+    metrics = {
+        name: {key: {"value": value, "spread": [value, value]} for key, value in values.items()}
+        for name, values in contenders.items()
+    }
+    return usual | {"contenders": metrics} | more
+
+
+def document(mpi, contender, results, left_out):
+    return {
+        "benchmark": "checkpoint",
+        "version": "0.1.0",
+        "parameters": {"mpi": mpi, "cases": [case({contender: WRITTEN})]},
+        "machine": MACHINE,
+        "results": results,
+        "left_out": left_out,
+    }
+
+
+NO_HDF5 = "no contender named hdf5"
+FIRST = document(
+    "MPICH 5, built here",
+    "fpp:direct",
+    [row("ckpt.durable.4.equal", 1400.0), row("ckpt.durable.over_fpp", 1.1, "1")],
+    {"ckpt.durable.over_hdf5": NO_HDF5, "ckpt.restart.over_fio": "not measured"},
+)
+SECOND = document(
+    "Open MPI v4",
+    "hdf5:collective",
+    [
+        row("ckpt.durable.4.equal", 1300.0),
+        row("ckpt.durable.over_fpp", 0.9, "1"),
+        row("ckpt.durable.over_hdf5", 1.7, "1"),
+    ],
+    {"ckpt.durable.over_adios1": "no contender named adios1"},
+)
+
+
+@pytest.fixture
+def programs(fake, tmp_path, monkeypatch):
+    """programs(second) makes those programs; each notes the words that it was called with."""
+    note = tmp_path / "note"
+
+    def start(ranks):
+        return [str(launcher), f"{type(ranks).__name__}"]
+
+    launcher = fake(
+        "start",
+        f"open({str(note)!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')\n"
+        "os.execv(sys.argv[2], sys.argv[2:])",
+    )
+    monkeypatch.setattr(native, "launcher", start)
+
+    def make(second):
+        listed = json.dumps([{"name": "checkpoint", "description": "C"}])
+        fake("forebay-bench", "print('[]')")
+        for name, answer in ((checkpoint.PROGRAM, FIRST), (checkpoint.OPENMPI_PROGRAM, second)):
+            if answer is None:
+                continue
+            text = json.dumps(answer)
+            fake(name, f"print({listed!r} if '--list' in sys.argv else {text!r})")
+        return note
+
+    return make
+
+
+def test_rows_of_both_programs_are_shown_and_goals_are_from_the_one_that_can(forebay, programs):
+    programs(SECOND)
+    found = forebay("bench", "checkpoint", "--json", "-").json
+    values = {one["id"]: one["value"] for one in found["results"]}
+    assert values == {
+        "ckpt.durable.4.equal": 1400.0,
+        "ckpt.durable.over_fpp": 1.1,
+        "ckpt.durable.4.equal.openmpi": 1300.0,
+        "ckpt.durable.over_hdf5": 1.7,
+    }
+    assert found["left_out"] == {
+        "ckpt.restart.over_fio": "not measured",
+        "ckpt.durable.over_adios1": "no contender named adios1",
+    }
+    assert [one["mpi"] for one in found["parameters"]["cases"]] == [
+        "MPICH 5, built here",
+        "Open MPI v4",
+    ]
+
+
+def test_without_the_second_program_its_rows_say_how_to_build_it(forebay, programs):
+    programs(None)
+    ran = forebay("bench", "checkpoint", "--json", "-")
+    assert ran.json["left_out"]["ckpt.durable.over_hdf5"] == checkpoint.NOT_BUILT
+    assert [one["id"] for one in ran.json["results"]] == [one["id"] for one in FIRST["results"]]
+
+
+@pytest.mark.parametrize(
+    "only, started",
+    [
+        ("ckpt.durable.over_hdf5", ["OpenMpi"]),
+        ("ckpt.durable.over_fpp,ckpt.restart.over_fio", ["int"]),
+        ("ckpt.durable.over_fpp,ckpt.durable.over_hdf5", ["int", "OpenMpi"]),
+        ("ckpt.durable.4.equal", ["int", "OpenMpi"]),
+    ],
+)
+def test_only_the_programs_that_can_answer_are_started(forebay, programs, only, started):
+    note = programs(SECOND)
+    assert forebay("bench", "checkpoint", "--only", only, "--json", "-").code == 0
+    lines = note.read_text().splitlines()
+    assert [line.split()[0] for line in lines] == started
+    assert all(f"--only {only}" in line for line in lines)
+
+
+def test_it_is_listed(forebay, programs):
+    programs(SECOND)
+    assert [one["name"] for one in forebay("bench", "--list", "--json", "-").json] == ["checkpoint"]
+
+
+def test_tables_have_every_contender_with_its_numbers(forebay, programs):
+    programs(SECOND)
+    out = forebay("bench", "checkpoint").out
+    assert "4 ranks, equal sizes, MPICH 5" in out
+    assert "4 ranks, equal sizes, Open MPI v4" in out
+    line = next(one for one in out.splitlines() if "fpp:direct" in one)
+    for text in ("1500", "1234", "250 ms", "200 ms", "1 MiB", "4 MiB", " 16 ", " 48 "):
+        assert text in line
+
+
+def test_titles_say_what_a_case_is(capsys):
+    reading = case({"fpp:direct": {"restart_mb_s": 900.0}}, writers=8, readers=3)
+    computing = case({"shared": {"overhead": 0.2}}, computing="memory")
+    assert title_of(reading) == "8 ranks, equal sizes, read by 3, cold"
+    assert title_of(computing) == "4 ranks, equal sizes, computing: memory"
+    from forebay.report.terminal import make_console
+
+    print_cases(make_console(), {"parameters": {"cases": [reading, computing, case({})]}})
+    out = capsys.readouterr().out
+    assert "restart" in out
+    assert "computing / alone" in out
+    assert "given up" not in out.split("Bandwidths")[0]
+
+
+def test_ranks_of_open_mpi_are_started_by_its_launcher_by_its_full_name(monkeypatch):
+    monkeypatch.setattr(native.os, "geteuid", lambda: 1000)
+    words = native.launcher(native.OpenMpi(8))
+    assert words[:2] == ["mpiexec.openmpi", "--oversubscribe"]
+    assert words[-2:] == ["-n", "8"]
+    assert "--allow-run-as-root" not in words
+    monkeypatch.setattr(native.os, "geteuid", lambda: 0)
+    assert "--allow-run-as-root" in native.launcher(native.OpenMpi(8))

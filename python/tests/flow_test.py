@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`forebay flow`: options reach the native program, its answers become tables."""
+
+SPREAD = {"min": 3, "mean": 8.25, "max": 12, "max_over_mean": 1.45}
+MADE = {
+    "mesh": {
+        "path": "mesh",
+        "shape": "tube",
+        "cells_across": 16,
+        "cells_along": 48,
+        "grading": 0.5,
+        "seed": 1,
+        "nodes": 14161,
+        "elements": 73728,
+    },
+    "parts": 24,
+    "part_nodes": SPREAD,
+    "part_elements": SPREAD,
+    "part_shared_nodes": SPREAD,
+    "part_neighbours": SPREAD,
+    "seconds": 0.25,
+}
+TIME = {"mean": 0.5, "max": 0.75}
+COMPUTED = {
+    "mesh": "mesh",
+    "checkpoints": "saved",
+    "problem": "advection",
+    "ranks": 3,
+    "parts": 24,
+    "mapping": "blocks",
+    "first_step": 10,
+    "steps_done": 40,
+    "time": 2.0,
+    "iterations": 1234,
+    "relative_residual_max": 9.5e-9,
+    "checkpoints_written": 3,
+    "fingerprint": "7a2eee07a81904e0",
+    "norm": 4.25,
+    "times_s": {
+        **dict.fromkeys(("assembly", "product", "exchange", "sums", "solve", "checkpoint"), TIME),
+        "total": 12.0,
+    },
+}
+
+
+def test_generate_shows_how_parts_vary(forebay, answers):
+    answers("forebay-flow", MADE)
+    out = forebay("flow", "generate", "mesh", "--cells", 16).out
+    for text in ("73,728", "16 cells across, 48 along", "neighbours", "8.2", "1.45"):
+        assert text in out
+
+
+def test_run_shows_steps_phases_and_fingerprint(forebay, answers):
+    answers("forebay-flow", COMPUTED)
+    out = forebay("flow", "run", "mesh", "--resume", "--checkpoints", "saved").out
+    for text in ("24 on 3 ranks", "10 to 40", "7a2eee07a81904e0", "3 in saved", "blocked by"):
+        assert text in out
+
+
+def test_run_without_checkpoints_says_so(forebay, answers):
+    answers("forebay-flow", COMPUTED | {"checkpoints": None, "checkpoints_written": 0})
+    assert "none" in forebay("flow", "run", "mesh").out
+
+
+def test_options_reach_the_program(forebay, fake):
+    fake("forebay-flow", "import json; print(json.dumps(sys.argv[1:]))")
+    words = ("--steps", 5, "--mapping", "random:3", "--resume", "--threads", 2)
+    said = forebay("flow", "run", "mesh", *words, "--json", "-").json
+    assert said[:2] == ["run", "mesh"]
+    assert said[said.index("--ranks") + 1] == "2"
+    assert said[said.index("--mapping") + 1] == "random:3"
+    assert "--resume" in said
+
+
+def test_threads_and_ranks_of_mpi_exclude_each_other(forebay):
+    assert forebay("flow", "run", "mesh", "--threads", 2, "--ranks", 2).code == 2
+
+
+def test_errors_of_the_program_are_told(forebay, answers):
+    error = {"class": "not-found", "operation": "open", "path": "mesh", "offset": None, "errno": 2,
+             "message": "open mesh: No such file or directory (ENOENT)"}  # fmt: skip
+    answers("forebay-flow", error=error, exit_code=1)
+    ran = forebay("flow", "run", "mesh")
+    assert ran.code == 1
+    assert "open mesh: No such file" in ran.err

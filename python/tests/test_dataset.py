@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`forebay ls|verify|repair|diff` on real datasets, whole and with every kind of damage."""
+
+import shutil
+
+import pytest
+
+COMMITS = "commits"
+OLD, NEW = "data-000000.00000", "data-000002.00001"  # of steps 10 and 30
+BLOCKS_AT = 4096
+
+
+def cut_in_half(path):
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+
+
+def old_header(path):
+    """As when a program died that had begun to write over an older file."""
+    path.write_bytes((path.parent / OLD).read_bytes()[:4096] + path.read_bytes()[4096:])
+
+
+def index_at(path):
+    return path.read_bytes().index(b"FbyIndex")
+
+
+# What is done; the file that verify names; the step and field; whether repair makes it whole.
+DAMAGES = {
+    "bit of data": (lambda run, d: d.flip(run / NEW, BLOCKS_AT), NEW, 30, True, False),
+    "bytes overwritten": (lambda run, d: d.write(run / NEW, BLOCKS_AT, b"\0" * 8), NEW, 30, True,
+                          False),
+    "data cut": (lambda run, _: cut_in_half(run / NEW), NEW, 30, False, False),
+    "file lost": (lambda run, _: (run / NEW).unlink(), NEW, 30, False, False),
+    "index flipped": (lambda run, d: d.flip(run / NEW, index_at(run / NEW) + 60), NEW, 30, False,
+                      False),
+    "header of another file": (lambda run, _: old_header(run / NEW), NEW, 30, False, True),
+    "a slot flipped": (lambda run, d: d.flip(run / COMMITS, 4096 + 50), COMMITS, None, False, True),
+    "both slots flipped": (lambda run, d: (d.flip(run / COMMITS, 50), d.flip(run / COMMITS, 4146)),
+                           COMMITS, None, False, True),
+    "commits cut": (lambda run, _: cut_in_half(run / COMMITS), COMMITS, None, False, True),
+    "commits lost": (lambda run, _: (run / COMMITS).unlink(), COMMITS, None, False, True),
+}  # fmt: skip
+
+
+def test_ls_shows_steps_and_fields(samples, forebay):
+    out = forebay("ls", samples / "run.fb").out
+    for text in ("000102030405060708090a0b0c0d0e0f", "fields of step 30", "velocity", "float32",
+                 "none in tables"):  # fmt: skip
+        assert text in out
+    assert "fields" not in forebay("ls", samples / "run.fb", "--steps").out
+
+
+def test_ls_shows_parts_of_a_step(samples, forebay):
+    out = forebay("ls", samples / "run.fb", "--parts", "--step", 10).out
+    assert "parts of step 10" in out
+    assert "174 x 3" in out
+    out = forebay("ls", samples / "grid.fb", "--parts").out
+    assert "(3, 4)" in out
+
+
+def test_ls_tells_damage(samples, forebay):
+    (samples / "run.fb" / NEW).unlink()
+    ran = forebay("ls", samples / "run.fb")
+    assert ran.code == 0
+    assert f"1, in {NEW}" in ran.out
+
+
+def test_ls_says_which_steps_there_are(samples, forebay):
+    ran = forebay("ls", samples / "run.fb", "--step", 15)
+    assert ran.code == 1
+    assert "step 15" in ran.err
+
+
+def test_a_folder_that_is_no_dataset_is_an_error(forebay, samples, tmp_path):
+    for word in ("ls", "verify"):
+        assert forebay(word, tmp_path).code == 1
+    assert forebay("verify", tmp_path).out == ""
+
+
+def test_verify_of_whole_datasets(samples, forebay):
+    for name in ("run.fb", "other.fb", "packed.fb", "grid.fb"):
+        ran = forebay("verify", samples / name)
+        assert (ran.code, "no damage" in ran.out) == (0, True), ran.out
+
+
+def test_verify_of_one_step(samples, forebay, damage):
+    damage.flip(samples / "run.fb" / NEW, BLOCKS_AT)
+    assert forebay("verify", samples / "run.fb", "--step", 10).code == 0
+    assert forebay("verify", samples / "run.fb", "--step", 30).code == 1
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_every_damage_is_found_and_named(samples, forebay, damage, name):
+    do, file, step, has_field, _ = DAMAGES[name]
+    run = samples / "run.fb"
+    do(run, damage)
+    ran = forebay("verify", run, "--json", "-")
+    assert ran.code == 1
+    named = [one for one in ran.json["findings"] if one["file"] == file and one["step"] == step]
+    assert named, ran.out
+    if has_field:
+        # Part 1 is empty, so part 3 is the first with bytes in this file.
+        assert (named[0]["field"], named[0]["key"]) == ("pressure", 3)
+        assert (named[0]["offset"], named[0]["lost_bytes"]) == (BLOCKS_AT, 8 * 211)
+    assert file in forebay("verify", run).out
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_repair_makes_whole_what_tables_allow(samples, forebay, damage, name):
+    do, _, _, _, is_repaired = DAMAGES[name]
+    run = samples / "run.fb"
+    do(run, damage)
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    assert forebay("repair", run, "--dry-run").code in (0, 1)
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+    forebay("repair", run)
+    assert (forebay("verify", run).code == 0) == is_repaired
+    assert forebay("verify", run, "--step", 10).code == 0
+
+
+def test_a_step_that_nobody_published_is_not_there(samples, forebay):
+    run = samples / "killed.fb"
+    steps = forebay("ls", run, "--json", "-").json["steps"]
+    assert [step["step"] for step in steps] == [10, 20]
+    assert forebay("verify", run).code == 0
+
+
+def test_repair_of_a_whole_dataset_changes_nothing(samples, forebay):
+    assert "nothing to repair" in forebay("repair", samples / "run.fb").out
+
+
+def test_repair_says_what_came_back(samples, forebay):
+    (samples / "run.fb" / COMMITS).unlink()
+    ran = forebay("repair", samples / "run.fb")
+    assert ran.code == 0
+    assert ran.out.count("recovered") == 3
+
+
+def test_repair_leaves_out_a_step_that_is_not_whole(samples, forebay, damage):
+    (samples / "run.fb" / COMMITS).unlink()
+    damage.flip(samples / "run.fb" / NEW, BLOCKS_AT)
+    ran = forebay("repair", samples / "run.fb", "--json", "-")
+    assert ran.code == 1
+    assert [step["fate"] for step in ran.json["steps"]] == ["recovered", "recovered", "left-out"]
+
+
+def test_diff_of_a_copy(samples, forebay, tmp_path):
+    shutil.copytree(samples / "run.fb", tmp_path / "copy.fb")
+    ran = forebay("diff", samples / "run.fb", tmp_path / "copy.fb", "--json", "-")
+    assert (ran.code, ran.json["blocks_by_checksum"]) == (0, 10)
+
+
+def test_diff_names_fields_and_parts(samples, forebay):
+    ran = forebay("diff", samples / "run.fb", samples / "other.fb", "--json", "-")
+    assert ran.code == 1
+    pressure, velocity = ran.json["fields"]
+    assert pressure["blocks"][0] == {
+        "kind": "values", "key": 0, "elements": 1, "first_element": 10, "absolute_max": 0.5,
+        "relative_max": pytest.approx(0.5 / 30001.75),
+    }  # fmt: skip
+    assert [block["kind"] for block in velocity["blocks"]] == ["only-left"]
+    out = forebay("diff", samples / "run.fb", samples / "other.fb").out
+    assert "only left" in out
+    assert "0.5" in out
+
+
+def test_diff_of_chosen_steps_and_fields(samples, forebay):
+    run, other = samples / "run.fb", samples / "other.fb"
+    assert forebay("diff", run, other, "--step", "20").code == 0
+    assert forebay("diff", run, run, "--step", "10:20").code == 1
+    ran = forebay("diff", run, other, "--field", "velocity", "--json", "-")
+    assert [field["name"] for field in ran.json["fields"]] == ["velocity"]
+    assert forebay("diff", run, other, "--step", "x").code == 2
+
+
+def test_brackets_in_names_are_no_markup(forebay, answers):
+    name = "f[abi:cxx11](int) [/a]"
+    step = {"step": 1, "time_ns": 2**63, "raw_bytes": 8, "stored_bytes": 8, "files": 1,
+            "writers": 1, "strategy": "serial"}  # fmt: skip
+    field = {
+        "name": name, "type": "int8", "byte_order": "little", "kind": "parts", "dimensions": 1,
+        "shape": None, "blocks": 1, "raw_bytes": 8, "stored_bytes": 8,
+    }  # fmt: skip
+    listing = {
+        "path": "a", "dataset": "0", "file_bytes": 1, "steps": [step],
+        "step": step | {"fields": [field]}, "damages": [{"path": name, "message": name}],
+    }  # fmt: skip
+    answers("forebay-dataset", listing)
+    assert forebay("ls", "a").out.count(name) == 2
+    side = {"path": "a", "step": 1}
+    found = {"name": name, "kind": "definition", "blocks": []}
+    sides = {"left": side, "right": side}
+    difference = sides | {"ok": False, "blocks_compared": 1, "fields": [found]}
+    answers("forebay-dataset", difference, exit_code=3)
+    ran = forebay("diff", "a", "b")
+    assert (ran.code, ran.out.count(name)) == (1, 1)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other people's programs read what datasets hold: zarr in place, h5py from a copy."""
+
+import json
+
+import numpy
+import pytest
+
+CELLS = numpy.arange(48, dtype="i4").reshape(6, 8)
+ZSTD_PIECE = 2**20
+
+
+@pytest.fixture
+def opened(tmp_path, forebay):
+    """opened(dataset, options): the references that are exported, as a group of zarr."""
+    zarr = pytest.importorskip("zarr", reason="zarr is not installed")
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
+
+    def make(dataset, *options):
+        file = tmp_path / "refs.json"
+        ran = forebay("export", dataset, "--kerchunk", file, *options)
+        assert ran.code == 0, ran.err
+        system = fsspec.filesystem(
+            "reference",
+            fo=str(file),
+            remote_protocol="file",
+            asynchronous=True,
+            skip_instance_cache=True,  # another test's file of the same name
+        )
+        store = zarr.storage.FsspecStore(system, read_only=True)
+        return zarr.open_group(store, mode="r", zarr_format=2)
+
+    return make
+
+
+@pytest.fixture
+def copied(tmp_path, forebay):
+    """copied(dataset, options): the HDF5 file that is exported, open."""
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+
+    def make(dataset, *options):
+        file = tmp_path / "out.h5"
+        ran = forebay("export", dataset, "--hdf5", file, *options)
+        assert ran.code == 0, ran.err
+        return h5py.File(file)
+
+    return make
+
+
+def expected(step: int, part: int, dtype: str, dimensions: int):
+    """The values that dataset_samples gives a part."""
+    rows = 0 if part == 1 else 100 + 37 * part
+    shape = (rows,) if dimensions == 1 else (rows, 3)
+    values = step * 1000 + part + numpy.arange(numpy.prod(shape)) / 8
+    return values.astype(dtype).reshape(shape)
+
+
+@pytest.mark.parametrize("reader", ["opened", "copied"])
+@pytest.mark.parametrize(("options", "step"), [((), 30), (("--step", 10), 10)])
+def test_parts_are_the_same(samples, request, reader, options, step):
+    root = request.getfixturevalue(reader)(samples / "run.fb", *options)
+    assert root.attrs["step"] == step
+    for part in range(5):
+        pressure, velocity = root[f"pressure/{part}"], root[f"velocity/{part}"]
+        assert (str(pressure.dtype), str(velocity.dtype)) == ("float64", "float32")
+        assert numpy.array_equal(pressure[:], expected(step, part, "f8", 1))
+        assert numpy.array_equal(velocity[:], expected(step, part, "f4", 2))
+
+
+def test_parts_of_a_field_can_be_listed(samples, forebay, tmp_path):
+    """As xarray does: each name of a dimension has one size."""
+    zarr = pytest.importorskip("zarr", reason="zarr is not installed")
+    file = tmp_path / "refs.json"
+    assert forebay("export", samples / "run.fb", "--kerchunk", file).code == 0
+    settings = {"fo": str(file), "remote_protocol": "file", "skip_instance_cache": True}
+    root = zarr.open_group("reference://", mode="r", zarr_format=2, storage_options=settings)
+    group = root["velocity"]
+    assert sorted(group.keys()) == ["0", "1", "2", "3", "4"]
+    sizes = {}
+    for name, array in group.arrays():
+        for dimension, size in zip(array.attrs["_ARRAY_DIMENSIONS"], array.shape, strict=True):
+            assert sizes.setdefault(dimension, size) == size, name
+
+
+@pytest.mark.parametrize("reader", ["opened", "copied"])
+@pytest.mark.parametrize(
+    ("field", "shape"), [("temperature", (6, 8)), ("short", (7, 4)), ("a/b", (2, 3))]
+)
+def test_global_arrays_are_the_same(samples, request, reader, field, shape):
+    node = field.replace("/", "%2F")
+    root = request.getfixturevalue(reader)(samples / "grid.fb", "--field", field)
+    values = numpy.arange(numpy.prod(shape)).reshape(shape)
+    assert numpy.array_equal(root[node][:], values)
+
+
+def test_pieces_that_are_packed_are_read_in_place(samples, opened):
+    zeros = opened(samples / "packed.fb", "--field", "zeros")["zeros/3"]
+    assert zeros.shape == (2 * ZSTD_PIECE + 500,)
+    assert not zeros[:].any()
+
+
+def test_a_copy_has_what_references_cannot_say(samples, copied):
+    mixed = copied(samples / "packed.fb")["mixed/0"]
+    assert not mixed[:ZSTD_PIECE].any()
+    assert len(numpy.unique(mixed[ZSTD_PIECE:])) == 256
+    odd = copied(samples / "grid.fb")["odd"]
+    assert numpy.array_equal(odd[:], numpy.arange(24).reshape(6, 4))
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("grid.fb odd", "the block at (2, 0) has (4, 4) elements, the first one (2, 4)"),
+        ("packed.fb mixed", "pieces of part 0 are stored in different ways"),
+    ],
+)
+def test_what_zarr_cannot_read_is_refused(samples, forebay, tmp_path, place, why):
+    file = tmp_path / "refs.json"
+    name, field = place.split()
+    ran = forebay("export", samples / name, "--kerchunk", file, "--field", field)
+    assert ran.code == 1
+    assert f"field {field}: {why}; --hdf5 copies it" in ran.err
+    assert not list(tmp_path.glob("refs*"))
+
+
+def test_damage_leaves_no_copy(samples, forebay, damage, tmp_path):
+    damage.flip(samples / "run.fb" / "data-000002.00001", 4096 + 900)
+    ran = forebay("export", samples / "run.fb", "--hdf5", tmp_path / "out.h5")
+    assert ran.code == 1
+    for text in ("step 30", "field ", "part ", "data-000002.00001", "forebay verify"):
+        assert text in ran.err
+    assert not list(tmp_path.glob("out.h5*"))
+
+
+def test_a_copy_says_how_much_it_copied(samples, forebay, tmp_path):
+    file = tmp_path / "out.h5"
+    ran = forebay("export", samples / "grid.fb", "--hdf5", file, "--json", "-")
+    assert json.loads(ran.out) == {
+        "path": str(samples / "grid.fb"),
+        "output": str(file),
+        "step": 1,
+        "fields": 4,
+        "blocks": 10,
+        "copied_bytes": 4 * (48 + 28 + 24 + 6),
+        "incomplete": [],
+    }
+
+
+def test_one_target_is_needed(samples, forebay, tmp_path):
+    assert forebay("export", samples / "run.fb").code == 2
+    both = ["--hdf5", tmp_path / "a", "--kerchunk", tmp_path / "b"]
+    assert forebay("export", samples / "run.fb", *both).code == 2
+
+
+@pytest.mark.parametrize("target", ["--kerchunk", "--hdf5"])
+def test_standard_output_is_no_target(forebay, target):
+    assert forebay("export", "run.fb", target, "-").code == 2
+
+
+HEAD = {"step": 1, "bytes": 8, "fields": [{"name": "f", "node": "f", "dtype": "|u1",
+        "kind": "parts", "shape": []}]}  # fmt: skip
+BLOCK = {"field": 0, "part": 0, "shape": [8], "bytes": 8}
+
+
+@pytest.mark.parametrize("lines", [[], [HEAD], [HEAD, BLOCK]])
+def test_a_stream_that_ends_too_early_is_an_error(forebay, fake, tmp_path, lines):
+    fake("forebay-dataset", "\n".join(f"print({json.dumps(json.dumps(one))})" for one in lines))
+    ran = forebay("export", "run.fb", "--hdf5", tmp_path / "out.h5")
+    assert ran.code == 1
+    assert "forebay-dataset" in ran.err
+    assert not list(tmp_path.glob("out*"))
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (3, 0), (4, 5, 6), (2, 100), (1, 1, 9)])
+@pytest.mark.parametrize("most", [1, 4, 30, 1000])
+def test_slabs_are_runs_of_an_array_in_order(shape, most):
+    from forebay.hdf5_copy import slabs
+
+    array = numpy.arange(numpy.prod(shape, dtype=int)).reshape(shape)
+    runs = []
+    for start, count in slabs(shape, most):
+        run = array[tuple(slice(a, a + n) for a, n in zip(start, count, strict=True))].ravel()
+        assert 0 < run.size <= most
+        runs += run.tolist()
+    assert runs == array.ravel().tolist()

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/dataset/chunk_grid.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace forebay::dataset_tool {
+namespace {
+
+using format::Box;
+using format::Place;
+
+tl::unexpected<Error> refuse(const std::string& cause) {
+  return failure({.kind = ErrorClass::kUnsupported, .operation = "lay out chunks", .cause = cause});
+}
+
+std::string text_of(std::span<const std::uint64_t> place) {
+  std::string text = "(";
+  for (const std::uint64_t number : place)
+    text += (text.size() > 1 ? ", " : "") + std::to_string(number);
+  return text + ")";
+}
+
+/// How many elements a chunk at this place has along a dimension.
+std::uint64_t there(std::uint64_t start, std::uint64_t chunk, std::uint64_t shape) {
+  return std::min(chunk, shape - start);
+}
+
+Status check_box(const ChunkGrid& grid, std::span<const std::uint64_t> shape, const Box& box) {
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const std::uint64_t size =
+        d == 0 ? there(box.start[d], grid.chunk[d], shape[d]) : grid.chunk[d];
+    if (box.start[d] % grid.chunk[d] == 0 && box.count[d] == size) continue;
+    return refuse("the block at " + text_of(box.start) + " has " + text_of(box.count) +
+                  " elements, the first one " + text_of(grid.chunk));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ChunkGrid> find_grid(std::span<const std::uint64_t> shape, std::span<const Box> boxes) {
+  const auto first = std::ranges::find(boxes, Place(shape.size(), 0), &Box::start);
+  if (first == boxes.end()) return refuse("no block has the first element");
+  ChunkGrid grid = {.chunk = first->count};
+  std::uint64_t chunks = 1;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    grid.count.push_back((shape[d] + grid.chunk[d] - 1) / grid.chunk[d]);
+    chunks *= grid.count.back();
+  }
+  std::set<Place> starts;
+  for (const Box& box : boxes) {
+    if (const Status fits = check_box(grid, shape, box); !fits) return tl::unexpected(fits.error());
+    if (!starts.insert(box.start).second)
+      return refuse("the block at " + text_of(box.start) + " is there twice");
+  }
+  if (starts.size() == chunks) return grid;
+  return refuse(std::to_string(chunks - starts.size()) + " of " + std::to_string(chunks) +
+                " blocks are missing");
+}
+
+std::string chunk_key(const ChunkGrid& grid, std::span<const std::uint64_t> start) {
+  std::string key;
+  for (std::size_t d = 0; d < start.size(); ++d)
+    key += (d > 0 ? "." : "") + std::to_string(start[d] / grid.chunk[d]);
+  return key;
+}
+
+}  // namespace forebay::dataset_tool

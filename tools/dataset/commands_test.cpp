@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/dataset/commands.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include "command/testing.hpp"
+#include "format/testing.hpp"
+#include "write/lease.hpp"
+
+namespace forebay::dataset_tool {
+namespace {
+
+using command::Json;
+using command::Outcome;
+using Words = std::vector<std::string_view>;
+
+class DatasetCommands : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    format::TestWriter writer(path_, format::test_dataset());
+    for (const std::uint64_t step : {10U, 20U})
+      writer.write(format::test_step(step, 5, 2));
+  }
+  static Json answer(const Words& words, int exit_code) {
+    const Outcome outcome = run_command(words);
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.errors;
+    return Json::parse(outcome.output.empty() ? outcome.errors : outcome.output);
+  }
+  void flip(const std::string& name, std::size_t at) {
+    std::vector<std::byte> bytes = command::testing::contents_of(path_ + "/" + name);
+    bytes.at(at) ^= std::byte{16};
+    command::testing::write_file(path_ + "/" + name, bytes);
+  }
+
+  command::testing::TempFolder folder_;
+  const std::string path_ = folder_.file("run.fb");
+};
+
+TEST_F(DatasetCommands, ls_tells_steps_fields_and_blocks) {
+  const Json document = answer({"ls", path_, "--parts", "--step", "10"}, 0);
+  EXPECT_EQ(document["steps"].size(), 2U);
+  EXPECT_EQ(document["step"]["step"], 10);
+  EXPECT_EQ(document["step"]["fields"][0]["name"], "pressure");
+  EXPECT_EQ(document["step"]["blocks"].size(), 10U);
+  EXPECT_TRUE(document["damages"].empty());
+}
+
+TEST_F(DatasetCommands, verify_names_what_is_damaged) {
+  EXPECT_TRUE(answer({"verify", path_}, 0)["ok"]);
+  flip("data-000000.00000", 4096);
+  const Json document = answer({"verify", path_}, command::kExitProblems);
+  ASSERT_EQ(document["findings"].size(), 1U);
+  const Json finding = document["findings"][0];
+  EXPECT_EQ(finding["file"], "data-000000.00000");
+  EXPECT_EQ(finding["step"], 10);
+  EXPECT_EQ(finding["field"], "pressure");
+  EXPECT_EQ(finding["key"], 0);
+  EXPECT_EQ(finding["lost_bytes"], 800);
+}
+
+TEST_F(DatasetCommands, verify_finds_that_commits_are_gone) {
+  std::filesystem::remove(path_ + "/commits");
+  const Json document = answer({"verify", path_}, command::kExitProblems);
+  EXPECT_EQ(document["findings"][0]["file"], "commits");
+  EXPECT_EQ(answer({"verify", folder_.file("nothing.fb")}, 1)["error"]["class"], "not-found");
+}
+
+TEST_F(DatasetCommands, repair_brings_steps_back) {
+  std::filesystem::remove(path_ + "/commits");
+  EXPECT_TRUE(answer({"repair", path_, "--dry-run"}, 0)["dry_run"]);
+  EXPECT_FALSE(std::filesystem::exists(path_ + "/commits"));
+  const Json document = answer({"repair", path_}, 0);
+  EXPECT_EQ(document["steps"][1]["fate"], "recovered");
+  EXPECT_TRUE(answer({"verify", path_}, 0)["ok"]);
+  EXPECT_FALSE(std::filesystem::exists(path_ + "/owner"));
+}
+
+TEST_F(DatasetCommands, repair_refuses_while_somebody_writes) {
+  std::filesystem::remove(path_ + "/commits");
+  const auto lease = write::Lease::acquire(path_);
+  ASSERT_TRUE(lease) << lease.error().message();
+  EXPECT_EQ(answer({"repair", path_}, 1)["error"]["class"], "permission");
+  EXPECT_FALSE(std::filesystem::exists(path_ + "/commits"));
+  EXPECT_EQ(answer({"repair", path_, "--dry-run"}, 0)["steps"].size(), 2U);
+}
+
+TEST_F(DatasetCommands, ls_of_a_dataset_without_steps) {
+  const std::string path = folder_.file("empty.fb");
+  const format::TestWriter writer(path, format::test_dataset());
+  const Json document = answer({"ls", path}, 0);
+  EXPECT_TRUE(document["steps"].empty());
+  EXPECT_TRUE(document["step"].is_null());
+  EXPECT_EQ(answer({"diff", path, path}, 1)["error"]["class"], "not-found");
+}
+
+TEST_F(DatasetCommands, diff_compares_fields_and_steps) {
+  EXPECT_TRUE(answer({"diff", path_, path_}, 0)["ok"]);
+  const Json document = answer(
+      {"diff", path_, path_, "--left-step", "10", "--right-step", "20", "--field", "pressure"},
+      command::kExitProblems);
+  ASSERT_EQ(document["fields"].size(), 1U);
+  EXPECT_EQ(document["fields"][0]["absolute_max"], 10000);
+  EXPECT_EQ(answer({"diff", path_, path_, "--field", "x"}, 1)["error"]["class"], "not-found");
+}
+
+TEST_F(DatasetCommands, references_say_where_parts_are) {
+  const std::string output = folder_.file("refs.json");
+  EXPECT_EQ(answer({"references", path_, output}, 0)["arrays"], 10);
+  std::ifstream file(output);
+  const Json references = Json::parse(file);
+  const Json chunk = references["refs"]["velocity/2/0.0"];
+  EXPECT_EQ(chunk[2], 174 * 3 * 4);
+  EXPECT_FALSE(references["refs"].contains("velocity/1/0.0"));
+  const Json array = Json::parse(references["refs"]["velocity/1/.zarray"].get<std::string>());
+  EXPECT_EQ(array["shape"], Json({0, 3}));
+}
+
+TEST_F(DatasetCommands, wrong_words_are_errors_of_usage) {
+  EXPECT_EQ(run_command({}).exit_code, command::kExitUsage);
+  const Words words = {"ls", path_, "--step", "x"};
+  EXPECT_EQ(run_command(words).exit_code, command::kExitUsage);
+}
+
+}  // namespace
+}  // namespace forebay::dataset_tool

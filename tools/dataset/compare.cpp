@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/dataset/compare.hpp"
+
+#include <cmath>
+
+#include "format/diff.hpp"
+#include "tools/dataset/selection.hpp"
+
+namespace forebay::dataset_tool {
+namespace {
+
+using format::BlockDifference;
+using format::FieldDifference;
+using format::StepCatalog;
+
+/// JSON has no infinity: null says "not finite".
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json to_json(const BlockDifference& block) {
+  constexpr std::string_view kKinds[] = {"only-left", "only-right", "shape", "values"};
+  return {{"kind", kKinds[static_cast<std::uint8_t>(block.kind)]},
+          {"key", block.key},
+          {"elements", block.elements},
+          {"first_element", block.first_element},
+          {"absolute_max", number(block.absolute_max)},
+          {"relative_max", number(block.relative_max)}};
+}
+
+Json to_json(const FieldDifference& field) {
+  constexpr std::string_view kKinds[] = {"only-left", "only-right", "definition", "values"};
+  Json blocks = Json::array();
+  for (const BlockDifference& block : field.blocks)
+    blocks.push_back(to_json(block));
+  return {{"name", field.name},
+          {"kind", kKinds[static_cast<std::uint8_t>(field.kind)]},
+          {"blocks_different", field.blocks_different},
+          {"absolute_max", number(field.absolute_max)},
+          {"relative_max", number(field.relative_max)},
+          {"blocks", std::move(blocks)}};
+}
+
+Result<std::shared_ptr<const StepCatalog>> open(const Side& side) {
+  const auto catalog = format::Catalog::open(side.path);
+  if (!catalog) return tl::unexpected(catalog.error());
+  return step_of(**catalog, side.step);
+}
+
+}  // namespace
+
+Result<Json> compare(const CompareOptions& options) {
+  const auto left = open(options.left);
+  if (!left) return tl::unexpected(left.error());
+  const auto right = open(options.right);
+  if (!right) return tl::unexpected(right.error());
+  const auto& field = options.field;
+  if (field && (*left)->find_field(*field) == nullptr && (*right)->find_field(*field) == nullptr)
+    return failure({.kind = ErrorClass::kNotFound,
+                    .operation = "compare",
+                    .path = options.left.path,
+                    .cause = "neither step has a field " + *field});
+  const auto report =
+      format::diff(**left, **right, {.blocks_max = options.blocks_max, .field = field});
+  if (!report) return tl::unexpected(report.error());
+  Json fields = Json::array();
+  for (const FieldDifference& difference : report->fields)
+    fields.push_back(to_json(difference));
+  return Json{{"ok", report->fields.empty()},
+              {"left", {{"path", options.left.path}, {"step", (*left)->entry().step}}},
+              {"right", {{"path", options.right.path}, {"step", (*right)->entry().step}}},
+              {"fields_compared", report->fields_compared},
+              {"blocks_compared", report->blocks_compared},
+              {"blocks_by_checksum", report->blocks_by_checksum},
+              {"fields", std::move(fields)}};
+}
+
+}  // namespace forebay::dataset_tool

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where two steps differ, as a JSON document.
+#pragma once
+
+#include "tools/dataset/listing.hpp"
+
+namespace forebay::dataset_tool {
+
+/// One side of a comparison; the newest step, if none is given.
+struct Side {
+  std::string path;
+  std::optional<std::uint64_t> step = {};
+};
+
+struct CompareOptions {
+  Side left;
+  Side right;
+  std::optional<std::string> field = {};  ///< this one only
+  std::uint64_t blocks_max = 1000;        ///< of a field, that are named
+};
+
+/// "ok" is whether there is no difference. kNotFound for a field that neither step has. Blocks.
+Result<Json> compare(const CompareOptions& options);
+
+}  // namespace forebay::dataset_tool

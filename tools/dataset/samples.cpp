@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// dataset_samples FOLDER: writes small datasets into FOLDER, for tests of the command line. The
+// values follow from step, part and place, so that tests can work them out again.
+//
+// run.fb     steps 10, 20, 30; 5 parts of "pressure" and "velocity" in 2 files
+// other.fb   the same, but step 30 has one value more by 0.5 and lacks part 4 of velocity
+// killed.fb  steps 10 and 20 of run.fb; data of step 30 that nobody published
+// packed.fb  step 1, zstd: "zeros", one part of 3 pieces; "mixed", of a piece that packs and one
+//            that does not
+// grid.fb    step 1, global 6 x 8 "temperature" in 4 blocks, 7 x 4 "short" in 3, "odd" of 2
+//            blocks that are no grid, "a/b" big endian
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "format/testing.hpp"
+
+namespace {
+
+using forebay::ByteOrder;
+using forebay::ElementType;
+using forebay::format::FieldDefinition;
+using forebay::format::FieldKind;
+using forebay::format::Place;
+using forebay::format::TestBlock;
+using forebay::format::TestStep;
+using forebay::format::TestWriter;
+
+TestBlock box(const FieldDefinition& field, const Place& start, const Place& count) {
+  TestBlock block = {.field = field, .start = start, .shape = count};
+  for (std::uint64_t i = start[0]; i < start[0] + count[0]; ++i)
+    for (std::uint64_t j = start[1]; j < start[1] + count[1]; ++j) {
+      const auto value = static_cast<std::int32_t>(i * field.shape[1] + j);
+      std::array<std::byte, sizeof value> bytes{};
+      std::memcpy(bytes.data(), &value, sizeof value);
+      if (field.order == ByteOrder::kBig) std::ranges::reverse(bytes);
+      block.raw.insert(block.raw.end(), bytes.begin(), bytes.end());
+    }
+  return block;
+}
+
+FieldDefinition matrix(const std::string& name, const Place& shape) {
+  return {.name = name,
+          .type = ElementType::kInt32,
+          .kind = FieldKind::kGlobal,
+          .dimensions = 2,
+          .shape = shape};
+}
+
+void write_run(const std::string& folder) {
+  TestWriter writer(folder, forebay::format::test_dataset());
+  for (const std::uint64_t step : {10U, 20U, 30U})
+    writer.write(forebay::format::test_step(step, 5, 2));
+}
+
+void write_other(const std::string& folder) {
+  TestWriter writer(folder, {std::byte{7}});
+  for (const std::uint64_t step : {10U, 20U})
+    writer.write(forebay::format::test_step(step, 5, 2));
+  TestStep last = forebay::format::test_step(30, 5, 2);
+  double value = 0;
+  std::memcpy(&value, last.blocks[0].raw.data() + 80, sizeof value);
+  value += 0.5;
+  std::memcpy(last.blocks[0].raw.data() + 80, &value, sizeof value);
+  last.blocks.pop_back();
+  writer.write(last);
+}
+
+/// As a program leaves it that is killed before step 30 is published.
+void write_killed(const std::string& folder) {
+  TestWriter writer(folder, forebay::format::test_dataset());
+  for (const std::uint64_t step : {10U, 20U})
+    writer.write(forebay::format::test_step(step, 5, 2));
+  writer.write_data(forebay::format::test_step(30, 5, 2));
+}
+
+void write_packed(const std::string& folder) {
+  constexpr std::size_t kPiece = forebay::format::kPieceBytes;
+  TestStep step = {.step = 1, .codec = forebay::format::Codec::kZstd};
+  const FieldDefinition zeros = {.name = "zeros", .type = ElementType::kUint8};
+  const FieldDefinition mixed = {.name = "mixed", .type = ElementType::kUint8};
+  step.blocks.push_back({.field = zeros,
+                         .part = 3,
+                         .shape = {2 * kPiece + 500},
+                         .raw = std::vector<std::byte>(2 * kPiece + 500)});
+  std::vector<std::byte> noise(2 * kPiece);
+  std::mt19937 random(1);
+  for (std::size_t i = kPiece; i < noise.size(); ++i)
+    noise[i] = static_cast<std::byte>(random());
+  step.blocks.push_back({.field = mixed, .shape = {noise.size()}, .raw = noise});
+  TestWriter(folder, forebay::format::test_dataset()).write(step);
+}
+
+void write_grid(const std::string& folder) {
+  TestStep step = {.step = 1, .files = 2};
+  for (const std::uint64_t i : {0U, 3U})
+    for (const std::uint64_t j : {4U, 0U})
+      step.blocks.push_back(box(matrix("temperature", {6, 8}), {i, j}, {3, 4}));
+  for (const std::uint64_t i : {0U, 3U, 6U})
+    step.blocks.push_back(
+        box(matrix("short", {7, 4}), {i, 0}, {std::min<std::uint64_t>(3, 7 - i), 4}));
+  step.blocks.push_back(box(matrix("odd", {6, 4}), {0, 0}, {2, 4}));
+  step.blocks.push_back(box(matrix("odd", {6, 4}), {2, 0}, {4, 4}));
+  FieldDefinition big = matrix("a/b", {2, 3});
+  big.order = ByteOrder::kBig;
+  step.blocks.push_back(box(big, {0, 0}, {2, 3}));
+  for (std::size_t i = 0; i < step.blocks.size(); ++i)
+    step.blocks[i].file = i % 2;
+  TestWriter(folder, forebay::format::test_dataset()).write(step);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count != 2) return 2;
+  const std::string folder = words[1];
+  write_run(folder + "/run.fb");
+  write_other(folder + "/other.fb");
+  write_killed(folder + "/killed.fb");
+  write_packed(folder + "/packed.fb");
+  write_grid(folder + "/grid.fb");
+  return 0;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/dataset/selection.hpp"
+
+namespace forebay::dataset_tool {
+
+using format::Catalog;
+using format::StepCatalog;
+
+Result<std::shared_ptr<const StepCatalog>> step_of(Catalog& catalog,
+                                                   std::optional<std::uint64_t> step) {
+  if (step) return catalog.step(*step);
+  if (!catalog.steps().empty()) return catalog.step(catalog.steps().back().step);
+  return failure({.kind = ErrorClass::kNotFound,
+                  .operation = "open",
+                  .path = catalog.folder(),
+                  .cause = "it has no step; nothing was published yet, or all was dropped"});
+}
+
+Result<Selected> select(const Selection& selection) {
+  const auto catalog = Catalog::open(selection.path);
+  if (!catalog) return tl::unexpected(catalog.error());
+  const auto step = step_of(**catalog, selection.step);
+  if (!step) return tl::unexpected(step.error());
+  if (!(*step)->damages().empty()) return tl::unexpected(Error((*step)->damages().front()));
+  Selected selected = {.step = *step, .fields = {}};
+  for (const format::StepField& field : (*step)->fields())
+    if (!selection.field || *selection.field == field.definition.name)
+      selected.fields.push_back(field);
+  if (selection.field && selected.fields.empty())
+    return failure({.kind = ErrorClass::kNotFound,
+                    .operation = "select",
+                    .path = selection.path,
+                    .cause = "step " + std::to_string((*step)->entry().step) + " has no field " +
+                             *selection.field});
+  return selected;
+}
+
+}  // namespace forebay::dataset_tool

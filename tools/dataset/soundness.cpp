@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/dataset/soundness.hpp"
+
+#include <filesystem>
+
+#include "format/verify.hpp"
+#include "write/lease.hpp"
+
+namespace forebay::dataset_tool {
+namespace {
+
+using format::Finding;
+using format::RepairedStep;
+using format::RepairMode;
+
+Json to_json(const Finding& finding) {
+  Json json = text_of_damage(finding.error);
+  json["file"] = std::filesystem::path(finding.error.path()).filename().string();
+  json["step"] = finding.step ? Json(*finding.step) : Json(nullptr);
+  json["field"] = finding.field.empty() ? Json(nullptr) : Json(finding.field);
+  json["key"] = finding.key ? Json(*finding.key) : Json(nullptr);
+  json["lost_bytes"] = finding.bytes;
+  return json;
+}
+
+Json document_of(const std::string& path, const format::VerifyReport& report) {
+  Json findings = Json::array();
+  std::uint64_t lost = 0;
+  for (const Finding& finding : report.findings) {
+    findings.push_back(to_json(finding));
+    lost += finding.bytes;
+  }
+  return {{"ok", report.findings.empty()},
+          {"path", path},
+          {"steps", report.steps},
+          {"files", report.files},
+          {"blocks", report.blocks},
+          {"whole_bytes", report.raw_bytes},
+          {"lost_bytes", lost},
+          {"findings", std::move(findings)}};
+}
+
+/// True for a folder that was a dataset, to judge by what lies in it.
+bool has_data_files(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (format::data_file_named(entry->path().filename().string())) return true;
+  return false;
+}
+
+/// Commits that cannot be read are what is damaged, where there are data.
+bool is_finding(const Error& error, const VerifyRequest& request) {
+  switch (error.kind()) {
+    case ErrorClass::kDamage:
+    case ErrorClass::kShortFile:
+      return true;
+    case ErrorClass::kNotFound:
+      return error.path().ends_with("/" + std::string(format::kCommitsName)) &&
+             has_data_files(request.path);
+    default:
+      return false;
+  }
+}
+
+Json to_json(const RepairedStep& step) {
+  constexpr std::string_view kFates[] = {"kept", "recovered", "left-out"};
+  return {{"step", step.step},
+          {"fate", kFates[static_cast<std::uint8_t>(step.fate)]},
+          {"why", step.why}};
+}
+
+}  // namespace
+
+Result<Json> verify(const VerifyRequest& request) {
+  std::optional<command::Progress> progress;
+  std::uint64_t told = 0;
+  const auto tell = [&](const format::VerifyProgress& now) {
+    if (!progress)
+      progress.emplace(request.progress,
+                       command::ProgressGoal{"reading " + request.path, "bytes", now.all_bytes});
+    progress->advance(now.done_bytes - told);
+    told = now.done_bytes;
+    return true;
+  };
+  const auto report = format::verify(
+      request.path, {.step = request.step, .threads = request.threads, .progress = tell});
+  if (report) return document_of(request.path, *report);
+  if (!is_finding(report.error(), request)) return tl::unexpected(report.error());
+  format::VerifyReport nothing;
+  nothing.findings.push_back({.error = report.error()});
+  return document_of(request.path, nothing);
+}
+
+Result<Json> repair_tables(const std::string& path, RepairMode mode) {
+  std::unique_ptr<write::Lease> lease;
+  if (mode == RepairMode::kWrite) {
+    auto acquired = write::Lease::acquire(path);
+    if (!acquired) return tl::unexpected(acquired.error());
+    lease = std::move(*acquired);
+  }
+  const auto report = format::repair(path, mode);
+  if (!report) return tl::unexpected(report.error());
+  Json steps = Json::array();
+  bool is_ok = true;
+  for (const RepairedStep& step : report->steps) {
+    steps.push_back(to_json(step));
+    is_ok = is_ok && step.fate != RepairedStep::Fate::kDamaged;
+  }
+  Json damages = Json::array();
+  for (const Error& damage : report->damages)
+    damages.push_back(text_of_damage(damage));
+  return Json{{"ok", is_ok},
+              {"path", path},
+              {"dry_run", mode == RepairMode::kLookOnly},
+              {"steps", std::move(steps)},
+              {"damages", std::move(damages)},
+              {"rewritten", report->rewritten},
+              {"scanned_bytes", report->scanned_bytes}};
+}
+
+}  // namespace forebay::dataset_tool
