@@ -52,6 +52,11 @@ Status make_dataset(const std::string& folder, const std::string& path) {
     return written;
   if (std::rename(new_path.c_str(), path.c_str()) != 0)
     return tl::unexpected<Error>(system_error({.operation = "make", .path = path}, errno));
+  return {};
+}
+
+/// The names of a dataset that has no step yet: who made it may have died before they were durable.
+Status sync_names(const std::string& folder) {
   if (Status synced = sync_entries(folder); !synced) return synced;
   return sync_entries(parent_of(folder));
 }
@@ -73,7 +78,11 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& folder) {
     file = storage::open_file(path, {.intent = storage::Intent::kWrite});
   }
   if (!file) return tl::unexpected<Error>(file.error());
-  return open_on(std::move(*file));
+  auto publisher = open_on(std::move(*file));
+  if (!publisher || !(*publisher)->steps().empty()) return publisher;
+  if (const Status synced = sync_names(folder); !synced)
+    return tl::unexpected<Error>(synced.error());
+  return publisher;
 }
 
 Result<std::unique_ptr<Publisher>> Publisher::open_on(std::unique_ptr<storage::File> commits) {
