@@ -124,8 +124,6 @@ struct DatasetReport {
   std::uint64_t bytes = 0;              ///< of this rank's blocks
   std::uint64_t written_bytes = 0;      ///< by this rank, also for others, padding included
   std::uint64_t staging_bytes_max = 0;  ///< most staging memory in use at a time
-  std::uint64_t files_created = 0;      ///< by this rank; recycled ones are not
-  std::uint64_t files_recycled = 0;
 };
 
 /// A dataset that this program writes: a small handle, copyable, for any thread. Steps of one
@@ -148,8 +146,8 @@ class Dataset {
   DatasetReport report() const;
 
   /// Waits until all steps that this rank has committed are resolved, at most for the plan's
-  /// deadline each; the first Error of them, if they were not told of it by a Receipt. Further
-  /// calls, and a Runtime that ends, do the same. Not collective: agents go on for other ranks.
+  /// deadline each; the first Error of any step since it was opened. Further calls, and a Runtime
+  /// that ends, do the same. Not collective: agents go on for other ranks.
   Status close() const;
 
  private:

@@ -285,7 +285,6 @@ void FileOwner::retire(std::uint64_t group) {
 }
 
 void FileOwner::gone(comm::Rank rank, const Error& why) {
-  gone_.emplace(rank.number, why);
   if (holder_ == std::optional(rank)) turn_over(rank);
   if (std::ranges::find(ranks_, rank.number) == ranks_.end()) return;
   for (const auto& [group, its] : groups_)

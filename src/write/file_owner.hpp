@@ -96,7 +96,6 @@ class FileOwner {
   std::map<StepName, Parts> steps_;
   std::set<StepName> failed_;
   std::uint64_t expected_bytes_;
-  std::map<std::uint32_t, Error> gone_;
   // The baton:
   std::optional<comm::Rank> holder_;
   TimePoint held_since_;
