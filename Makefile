@@ -5,7 +5,7 @@
 .DEFAULT_GOAL := help
 .PHONY: demo build test bench format tidy clean help
 
-demo: build ## Analyse a 1 GiB snapshot, read by 2 to 16384 tasks, draw build/demo/*.png
+demo: build ## Analyse a 1 GiB snapshot, kill and restart a solver, draw build/demo/*.png
 	.venv/bin/forebay demo
 
 build: ## Install what is missing, build, leave a working .venv/bin/forebay

@@ -15,6 +15,8 @@ set(FOREBAY_MPI_LIBRARY
     ""
     CACHE STRING "What that MPI's library is expected to say of itself; tests compare.")
 
+option(FOREBAY_MPI_LARGEST "Run each MPI test on its largest number of ranks alone." OFF)
+
 set(FOREBAY_MPI_FOUND FALSE)
 if(FOREBAY_MPI_COMPILER)
   find_program(FOREBAY_MPI_COMPILER_PATH "${FOREBAY_MPI_COMPILER}")
@@ -74,7 +76,7 @@ endfunction()
 #
 # For each count, the test <name>.ranks_<count> with the labels mpi and <name>: test_<program> with
 # ARGUMENTS. It fails if a rank fails, if there are not that many ranks, or if the library is not
-# FOREBAY_MPI_LIBRARY.
+# FOREBAY_MPI_LIBRARY. Where FOREBAY_MPI_LARGEST is on, the largest count is all.
 function(forebay_mpi_run program name)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "LIMIT_S" "RANKS;ARGUMENTS")
   forebay_reject_unparsed(forebay_mpi_run "${arg_UNPARSED_ARGUMENTS}")
@@ -83,6 +85,10 @@ function(forebay_mpi_run program name)
   endif()
   if(NOT arg_LIMIT_S)
     set(arg_LIMIT_S 120)
+  endif()
+  if(FOREBAY_MPI_LARGEST)
+    list(SORT arg_RANKS COMPARE NATURAL)
+    list(GET arg_RANKS -1 arg_RANKS)
   endif()
   math(EXPR ctest_limit_s "${arg_LIMIT_S} + 30")
   foreach(ranks IN LISTS arg_RANKS)

@@ -6,9 +6,13 @@
 option(FOREBAY_TESTS "Build the unit tests and register them with ctest." ${PROJECT_IS_TOP_LEVEL})
 option(FOREBAY_BENCH "Build the benchmark programs." ${PROJECT_IS_TOP_LEVEL})
 option(FOREBAY_EXAMPLES "Build the examples and run each as a test." ${PROJECT_IS_TOP_LEVEL})
+option(FOREBAY_TOOLS "Build what threads share little of: small programs, tests of parsers." ON)
 option(FOREBAY_FUZZ "Build the fuzz targets (clang only)." OFF)
 option(FOREBAY_STRICT "Treat every warning of the project's own code as an error." OFF)
 option(FOREBAY_CCACHE "Compile through ccache when it is installed." ON)
+set(FOREBAY_TEST_SHARDS
+    0
+    CACHE STRING "Processes that share the cases of a test program; 0: a process for each case.")
 set(FOREBAY_SANITIZE
     ""
     CACHE STRING "Sanitizers to compile with, as in -fsanitize=; empty for none.")
@@ -47,6 +51,10 @@ target_compile_options(forebay_flags INTERFACE -fno-semantic-interposition)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # clang draws -Wconversion and -Wshadow wider than g++ does: one rule for both.
   target_compile_options(forebay_flags INTERFACE -Wno-sign-conversion -Wno-shadow)
+endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Sources that are compiled together look like headers to it.
+  target_compile_options(forebay_flags INTERFACE -Wno-subobject-linkage)
 endif()
 if(FOREBAY_STRICT)
   target_compile_options(forebay_flags INTERFACE -Werror)

@@ -114,18 +114,17 @@ function(forebay_test_program name)
   forebay_reject_unparsed(forebay_test_program "${arg_UNPARSED_ARGUMENTS}")
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
-  target_link_libraries(${name} PRIVATE forebay_flags ${arg_LIBRARIES})
-  if(FOREBAY_SANITIZE)
-    # What is looked at is in the libraries; tests themselves take half the time to compile so.
-    target_compile_options(${name} PRIVATE -O0)
-  endif()
+  target_link_libraries(${name} PRIVATE forebay_flags ${arg_LIBRARIES} forebay_testing_bytes)
+  # What is looked at is in the libraries; tests themselves take half the time to compile so.
+  target_compile_options(${name} PRIVATE -O0)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 endfunction()
 
 # forebay_test(<name> SOURCES <files> [LIBRARIES <targets>] [DEFINITIONS <NAME=value>])
 #
 # Makes the GoogleTest program test_<name>; ctest runs each of its cases under the label <name>,
-# without the profile of whoever runs them. Nothing is made where FOREBAY_TESTS is off.
+# without the profile of whoever runs them, or FOREBAY_TEST_SHARDS times a share of them. Nothing is
+# made where FOREBAY_TESTS is off.
 function(forebay_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;DEFINITIONS")
   forebay_reject_unparsed(forebay_test "${arg_UNPARSED_ARGUMENTS}")
@@ -137,12 +136,30 @@ function(forebay_test name)
     SOURCES ${arg_SOURCES}
     LIBRARIES forebay::forebay ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
   target_compile_definitions(test_${name} PRIVATE ${arg_DEFINITIONS})
+  if(FOREBAY_TEST_SHARDS)
+    forebay_add_shards(${name})
+    return()
+  endif()
   gtest_discover_tests(
     test_${name}
     TEST_PREFIX "${name}."
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${name} TIMEOUT 120 ENVIRONMENT FOREBAY_PROFILE=)
+endfunction()
+
+# Sanitizers take longer to start a process than most cases take.
+function(forebay_add_shards name)
+  math(EXPR last "${FOREBAY_TEST_SHARDS} - 1")
+  set(environment FOREBAY_PROFILE= GTEST_TOTAL_SHARDS=${FOREBAY_TEST_SHARDS})
+  foreach(shard RANGE ${last})
+    add_test(NAME ${name}.shard_${shard} COMMAND test_${name})
+    set_tests_properties(
+      ${name}.shard_${shard}
+      PROPERTIES LABELS ${name}
+                 TIMEOUT 900
+                 ENVIRONMENT "${environment};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
 endfunction()
 
 # Stops on a misspelt keyword instead of dropping what follows it.

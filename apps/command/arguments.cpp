@@ -34,14 +34,14 @@ Result<std::string_view> value_of(const Word& word,
                                   std::span<const std::string_view>& rest) {
   if (is_among(rules.flags, word.name)) {
     if (!word.value) return std::string_view{};
-    return tl::unexpected<Error>(usage_error(fmt::format("{} takes no value", word.name)));
+    return failure(usage_error(fmt::format("{} takes no value", word.name)));
   }
   if (!is_among(rules.values, word.name)) {
-    return tl::unexpected<Error>(usage_error(fmt::format("unknown option {}", word.name)));
+    return failure(usage_error(fmt::format("unknown option {}", word.name)));
   }
   if (word.value) return *word.value;
   if (rest.empty()) {
-    return tl::unexpected<Error>(usage_error(fmt::format("{} needs a value", word.name)));
+    return failure(usage_error(fmt::format("{} needs a value", word.name)));
   }
   const std::string_view value = rest.front();
   rest = rest.subspan(1);
@@ -76,13 +76,13 @@ Result<Arguments> Arguments::parse(std::span<const std::string_view> words,
       continue;
     }
     const Status added = arguments.add_option(word, rules, words);
-    if (!added) return tl::unexpected<Error>(added.error());
+    if (!added) return failure(added.error());
   }
   const bool has_empty = std::ranges::count(arguments.paths_, std::string{}) > 0;
   if (arguments.paths_.size() != rules.path_count || has_empty) {
     const std::string needed =
         rules.path_count == 1 ? "one FILE is" : fmt::format("{} FILEs are", rules.path_count);
-    return tl::unexpected<Error>(
+    return failure(
         usage_error(fmt::format("{} needed, {} are given", needed, arguments.paths_.size())));
   }
   return arguments;
@@ -93,9 +93,9 @@ Status Arguments::add_option(std::string_view word,
                              std::span<const std::string_view>& rest) {
   const Word option = split(word);
   const auto value = value_of(option, rules, rest);
-  if (!value) return tl::unexpected<Error>(value.error());
+  if (!value) return failure(value.error());
   if (options_.emplace(option.name, *value).second) return {};
-  return tl::unexpected<Error>(usage_error(fmt::format("{} is given twice", option.name)));
+  return failure(usage_error(fmt::format("{} is given twice", option.name)));
 }
 
 std::optional<std::string_view> Arguments::text(std::string_view option) const {
@@ -111,9 +111,8 @@ Result<std::uint64_t> Arguments::number(std::string_view option,
   if (!given) return otherwise;
   std::uint64_t number = 0;
   if (parse_whole(*given, number) && number >= bounds.least && number <= bounds.most) return number;
-  return tl::unexpected<Error>(
-      usage_error(fmt::format("{} must be a whole number from {} to {}, not '{}'", option,
-                              bounds.least, bounds.most, *given)));
+  return failure(usage_error(fmt::format("{} must be a whole number from {} to {}, not '{}'",
+                                         option, bounds.least, bounds.most, *given)));
 }
 
 Result<std::optional<std::uint64_t>> Arguments::size_bytes(std::string_view option,
@@ -122,11 +121,11 @@ Result<std::optional<std::uint64_t>> Arguments::size_bytes(std::string_view opti
   if (!given) return std::optional<std::uint64_t>{};
   const Result<std::uint64_t> size = parse_size(*given);
   if (!size) {
-    return tl::unexpected<Error>(usage_error(fmt::format("{}: {}", option, size.error().cause())));
+    return failure(usage_error(fmt::format("{}: {}", option, size.error().cause())));
   }
   if (*size >= bounds.least && *size <= bounds.most) return *size;
-  return tl::unexpected<Error>(usage_error(fmt::format("{} must be from {} to {} bytes, not '{}'",
-                                                       option, bounds.least, bounds.most, *given)));
+  return failure(usage_error(fmt::format("{} must be from {} to {} bytes, not '{}'", option,
+                                         bounds.least, bounds.most, *given)));
 }
 
 }  // namespace forebay::command

@@ -29,7 +29,7 @@ Result<PublishedFile> PublishedFile::create(const std::string& path) {
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) {
     const int reason = errno;
-    return tl::unexpected<Error>(system_error({.operation = "create", .path = path}, reason));
+    return failure(system_error({.operation = "create", .path = path}, reason));
   }
   return PublishedFile(path, std::move(temporary), descriptor);
 }
@@ -60,20 +60,20 @@ Status PublishedFile::reserve(std::uint64_t size_bytes) const {
     ErrorDetails details{.operation = "reserve", .path = path_};
     details.cause = fmt::format("{} bytes are needed, {} are free", size_bytes,
                                 system.f_bavail * system.f_frsize);
-    return tl::unexpected<Error>(system_error(std::move(details), ENOSPC));
+    return failure(system_error(std::move(details), ENOSPC));
   }
   int result = 0;
   do {
     result = ::fallocate(descriptor_, 0, 0, static_cast<off_t>(size_bytes));
   } while (result != 0 && errno == EINTR);
   if (result == 0) return {};
-  if (errno != EOPNOTSUPP && errno != ENOSYS) return tl::unexpected<Error>(error("reserve", errno));
+  if (errno != EOPNOTSUPP && errno != ENOSYS) return failure(error("reserve", errno));
   return resize(size_bytes);
 }
 
 Status PublishedFile::resize(std::uint64_t size_bytes) const {
   if (::ftruncate(descriptor_, static_cast<off_t>(size_bytes)) == 0) return {};
-  return tl::unexpected<Error>(error("resize", errno));
+  return failure(error("resize", errno));
 }
 
 Status PublishedFile::write(std::uint64_t offset, std::span<const std::byte> bytes) const {
@@ -83,7 +83,7 @@ Status PublishedFile::write(std::uint64_t offset, std::span<const std::byte> byt
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       const int reason = errno;
-      return tl::unexpected<Error>(
+      return failure(
           system_error({.operation = "write", .path = path_, .offset_bytes = offset}, reason));
     }
     bytes = bytes.subspan(static_cast<std::size_t>(count));
@@ -93,12 +93,12 @@ Status PublishedFile::write(std::uint64_t offset, std::span<const std::byte> byt
 }
 
 Status PublishedFile::publish() {
-  if (::fsync(descriptor_) != 0) return tl::unexpected<Error>(error("sync", errno));
+  if (::fsync(descriptor_) != 0) return failure(error("sync", errno));
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return tl::unexpected<Error>(error("rename", errno));
+    return failure(error("rename", errno));
   }
   if (::close(std::exchange(descriptor_, -1)) != 0) {
-    return tl::unexpected<Error>(error("close", errno));
+    return failure(error("close", errno));
   }
   return sync_folder();
 }
@@ -109,11 +109,11 @@ Status PublishedFile::sync_folder() const {
   const std::filesystem::path parent = std::filesystem::path(path_).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return tl::unexpected<Error>(error("open the folder of", errno));
+  if (descriptor < 0) return failure(error("open the folder of", errno));
   const int reason = ::fsync(descriptor) == 0 ? 0 : errno;
   ::close(descriptor);
   if (reason == 0 || reason == EINVAL) return {};
-  return tl::unexpected<Error>(error("sync the folder of", reason));
+  return failure(error("sync the folder of", reason));
 }
 
 }  // namespace forebay::command

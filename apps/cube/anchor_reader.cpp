@@ -30,13 +30,13 @@ Result<Number> number_in(xml_node node, std::string_view text, std::string_view 
   Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc{} && end == text.data() + text.size() && !text.empty()) return number;
-  return tl::unexpected<Error>(fault(
+  return failure(fault(
       node, fmt::format("{} of <{}> must be a whole number, not '{}'", what, node.name(), text)));
 }
 
 Result<std::uint32_t> id_of(xml_node node, const char* attribute) {
   const auto id = number_in<std::uint32_t>(node, node.attribute(attribute).value(), attribute);
-  if (id && *id == kNone) return tl::unexpected<Error>(fault(node, "an id is out of range"));
+  if (id && *id == kNone) return failure(fault(node, "an id is out of range"));
   return id;
 }
 
@@ -56,7 +56,7 @@ Status for_each_nested(xml_node root, const char* tag, const Enter& enter) {
   while (true) {
     if (next) {
       const Result<std::uint32_t> place = enter(next, open.back().second);
-      if (!place) return tl::unexpected<Error>(place.error());
+      if (!place) return failure(place.error());
       open.emplace_back(next, *place);
       next = next.child(tag);
       continue;
@@ -88,7 +88,7 @@ class Builder {
       anchor_.mirrors.emplace_back(mirror.child_value());
     for (const auto part : {&Builder::read_metrics, &Builder::read_regions,
                             &Builder::read_call_tree, &Builder::read_system}) {
-      if (const Status read = (this->*part)(); !read) return tl::unexpected<Error>(read.error());
+      if (const Status read = (this->*part)(); !read) return failure(read.error());
     }
     return std::move(anchor_);
   }
@@ -99,7 +99,7 @@ class Builder {
     return for_each_nested(cube_.child("metrics"), "metric",
                            [&](xml_node node, std::uint32_t parent) -> Result<std::uint32_t> {
                              auto metric = read_metric(node);
-                             if (!metric) return tl::unexpected<Error>(metric.error());
+                             if (!metric) return failure(metric.error());
                              metric->parent = parent;
                              anchor_.metrics.push_back(std::move(*metric));
                              const std::uint32_t id = anchor_.metrics.back().id;
@@ -110,14 +110,14 @@ class Builder {
   static Result<Metric> read_metric(xml_node node) {
     Metric metric;
     const auto id = id_of(node, "id");
-    if (!id) return tl::unexpected<Error>(id.error());
+    if (!id) return failure(id.error());
     metric.id = *id;
     metric.unique_name = node.child_value("uniq_name");
     const auto kind = parse_metric_kind(node.attribute("type").value());
-    if (!kind) return tl::unexpected<Error>(of_metric(node, metric, kind.error()));
+    if (!kind) return failure(of_metric(node, metric, kind.error()));
     metric.kind = *kind;
     const auto type = parse_value_type(node.child_value("dtype"));
-    if (!type) return tl::unexpected<Error>(of_metric(node, metric, type.error()));
+    if (!type) return failure(of_metric(node, metric, type.error()));
     metric.type = *type;
     metric.display_name = node.child_value("disp_name");
     metric.unit = node.child_value("uom");
@@ -155,7 +155,7 @@ class Builder {
   Status read_regions() {
     for (const xml_node node : cube_.child("program").children("region")) {
       const auto id = id_of(node, "id");
-      if (!id) return tl::unexpected<Error>(id.error());
+      if (!id) return failure(id.error());
       anchor_.regions.push_back({.id = *id,
                                  .name = node.child_value("name"),
                                  .mangled_name = node.child_value("mangled_name"),
@@ -167,7 +167,7 @@ class Builder {
                                  .begin_line = number_or_none(node.attribute("begin").value()),
                                  .end_line = number_or_none(node.attribute("end").value())});
       const auto added = add_id(node, *id, last_place(anchor_.regions), regions_);
-      if (!added) return tl::unexpected<Error>(added.error());
+      if (!added) return failure(added.error());
     }
     return {};
   }
@@ -177,7 +177,7 @@ class Builder {
     return for_each_nested(cube_.child("program"), "cnode",
                            [&](xml_node node, std::uint32_t parent) -> Result<std::uint32_t> {
                              auto path = read_call_path(node);
-                             if (!path) return tl::unexpected<Error>(path.error());
+                             if (!path) return failure(path.error());
                              path->parent = parent;
                              const std::uint32_t id = path->id;
                              const std::uint32_t place = anchor_.call_tree.size();
@@ -188,12 +188,12 @@ class Builder {
 
   Result<CallPath> read_call_path(xml_node node) const {
     const auto id = id_of(node, "id");
-    if (!id) return tl::unexpected<Error>(id.error());
+    if (!id) return failure(id.error());
     const auto callee = id_of(node, "calleeId");
-    if (!callee) return tl::unexpected<Error>(callee.error());
+    if (!callee) return failure(callee.error());
     const auto region = regions_.find(*callee);
     if (region == regions_.end()) {
-      return tl::unexpected<Error>(fault(
+      return failure(fault(
           node, fmt::format("call path {} calls region {}, which is not there", *id, *callee)));
     }
     CallPath path{.id = *id,
@@ -215,16 +215,16 @@ class Builder {
         for_each_nested(system, "systemtreenode",
                         [&](xml_node node, std::uint32_t parent) -> Result<std::uint32_t> {
                           const auto id = id_of(node, "Id");
-                          if (!id) return tl::unexpected<Error>(id.error());
+                          if (!id) return failure(id.error());
                           anchor_.nodes.push_back(
                               {*id, node.child_value("name"), node.child_value("class"), parent});
                           if (const Status groups = read_groups(node); !groups) {
-                            return tl::unexpected<Error>(groups.error());
+                            return failure(groups.error());
                           }
                           return last_place(anchor_.nodes);
                         });
     if (!read) return read;
-    if (locations_.empty()) return tl::unexpected<Error>(fault(system, "there are no locations"));
+    if (locations_.empty()) return failure(fault(system, "there are no locations"));
     return order_locations(system);
   }
 
@@ -244,14 +244,14 @@ class Builder {
     const xml_node group = document.first_child();
     // An empty group has no closing tag: then there are two elements.
     if (!is_read || !group || group.next_sibling()) {
-      return tl::unexpected<Error>(fault(placeholder, "no single group of locations"));
+      return failure(fault(placeholder, "no single group of locations"));
     }
     return read_group(group);
   }
 
   Status read_group(xml_node group) {
     const auto id = id_of(group, "Id");
-    if (!id) return tl::unexpected<Error>(id.error());
+    if (!id) return failure(id.error());
     anchor_.groups.push_back({.id = *id,
                               .name = group.child_value("name"),
                               .rank = number_or_none(group.child_value("rank")),
@@ -265,7 +265,7 @@ class Builder {
 
   Status read_location(xml_node node) {
     const auto id = id_of(node, "Id");
-    if (!id) return tl::unexpected<Error>(id.error());
+    if (!id) return failure(id.error());
     locations_.emplace_back(*id, Location{.name = node.child_value("name"),
                                           .rank = number_or_none(node.child_value("rank")),
                                           .type = node.child_value("type"),
@@ -278,13 +278,11 @@ class Builder {
     anchor_.locations.resize(locations_.size());
     for (auto& [id, location] : locations_) {
       if (id >= anchor_.locations.size()) {
-        return tl::unexpected<Error>(fault(
-            system,
-            fmt::format("a location has the id {}; there are {}", id, anchor_.locations.size())));
+        return failure(fault(system, fmt::format("a location has the id {}; there are {}", id,
+                                                 anchor_.locations.size())));
       }
       if (anchor_.locations[id].group != kNone) {
-        return tl::unexpected<Error>(
-            fault(system, fmt::format("two locations have the id {}", id)));
+        return failure(fault(system, fmt::format("two locations have the id {}", id)));
       }
       anchor_.locations[id] = std::move(location);
     }
@@ -296,8 +294,7 @@ class Builder {
                                       std::uint32_t place,
                                       std::unordered_map<std::uint32_t, std::uint32_t>& places) {
     if (places.emplace(id, place).second) return place;
-    return tl::unexpected<Error>(
-        fault(node, fmt::format("two <{}> have the id {}", node.name(), id)));
+    return failure(fault(node, fmt::format("two <{}> have the id {}", node.name(), id)));
   }
 
   const xml_node cube_;
@@ -318,7 +315,7 @@ Result<Anchor> parse_in_place(std::string& text, std::span<const std::string_vie
                     .cause = fmt::format("not XML: {}", parsed.description())});
   }
   const xml_node cube = document.child("cube");
-  if (!cube) return tl::unexpected<Error>(fault({}, "there is no element <cube>"));
+  if (!cube) return failure(fault({}, "there is no element <cube>"));
   return Builder(cube, groups).run();
 }
 

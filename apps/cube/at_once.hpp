@@ -36,7 +36,7 @@ Status for_each_at_once(std::uint64_t count, unsigned workers, const Work& work)
       helpers.emplace_back(run, i);
     run(0);
   }
-  if (error) return tl::unexpected<Error>(*error);
+  if (error) return failure(*error);
   return {};
 }
 

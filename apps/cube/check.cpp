@@ -39,9 +39,9 @@ class Checker {
 
   Result<Json> run() {
     auto source = open_plain_source(options_.path);
-    if (!source) return tl::unexpected<Error>(source.error());
+    if (!source) return failure(source.error());
     source_ = std::move(*source);
-    if (const Status done = check_all(); !done) return tl::unexpected<Error>(done.error());
+    if (const Status done = check_all(); !done) return failure(done.error());
     return document();
   }
 
@@ -56,7 +56,7 @@ class Checker {
     if (const Status found = find_all_rows(); !found) return found;
     check_members();
     auto reader = open_session_source(options_.path);
-    if (!reader) return tl::unexpected<Error>(reader.error());
+    if (!reader) return failure(reader.error());
     return check_rows(**reader);
   }
 
@@ -148,7 +148,7 @@ class Checker {
 
   /// Damage is noted; what the machine does is not the file's fault.
   Status note(const Error& error) {
-    if (!is_of_the_file(error)) return tl::unexpected<Error>(error);
+    if (!is_of_the_file(error)) return failure(error);
     Json offset = nullptr;
     if (error.offset_bytes()) offset = *error.offset_bytes();
     problems_.push_back(

@@ -43,8 +43,6 @@ const ArgumentRules kGenerateRules{{"--progress", "--compress"},
                                    {"--threads", "--metrics", "--cnodes", "--rows", "--type",
                                     "--index", "--byte-order", "--level", "--seed", "--workers"}};
 
-tl::unexpected<Error> refuse(const Error& error) { return tl::unexpected<Error>(error); }
-
 command::ProgressMode progress_mode(const Arguments& arguments) {
   using enum command::ProgressMode;
   return arguments.has("--progress") ? kJsonLines : kSilent;
@@ -52,7 +50,7 @@ command::ProgressMode progress_mode(const Arguments& arguments) {
 
 Result<Json> run_info(const Arguments& arguments) {
   const auto profile = open_profile(arguments.path());
-  if (!profile) return refuse(profile.error());
+  if (!profile) return failure(profile.error());
   return Json{{"profile", to_json(*profile)}};
 }
 
@@ -62,9 +60,9 @@ Result<Json> run_check(const Arguments& arguments) {
 
 Result<Json> run_values(const Arguments& arguments) {
   const auto metric = arguments.text("--metric");
-  if (!metric) return refuse(usage_error("--metric NAME is needed"));
+  if (!metric) return failure(usage_error("--metric NAME is needed"));
   const auto cnode = arguments.number("--cnode", 0, {0, UINT32_MAX});
-  if (!cnode) return refuse(cnode.error());
+  if (!cnode) return failure(cnode.error());
   ValuesOptions options{.path = arguments.path(), .metric = std::string(*metric)};
   if (arguments.has("--cnode")) options.cnode = static_cast<std::uint32_t>(*cnode);
   return values_of(options);
@@ -78,17 +76,17 @@ Result<double> tolerance(const Arguments& arguments, std::string_view option) {
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
   const bool is_number = error == std::errc{} && end == text->data() + text->size();
   if (is_number && std::isfinite(number) && number >= 0) return number;
-  return refuse(
+  return failure(
       usage_error(fmt::format("{} must be a number of 0 or more, not '{}'", option, *text)));
 }
 
 Result<Json> run_diff(const Arguments& arguments) {
   const auto absolute = tolerance(arguments, "--absolute");
-  if (!absolute) return refuse(absolute.error());
+  if (!absolute) return failure(absolute.error());
   const auto relative = tolerance(arguments, "--relative");
-  if (!relative) return refuse(relative.error());
+  if (!relative) return failure(relative.error());
   const auto shown = arguments.number("--shown", 5, kShown);
-  if (!shown) return refuse(shown.error());
+  if (!shown) return failure(shown.error());
   return compare({.paths = {arguments.paths().front(), arguments.paths().back()},
                   .tolerance = {*absolute, *relative},
                   .shown = *shown,
@@ -102,24 +100,24 @@ Result<bool> is_second(const Arguments& arguments,
   const auto text = arguments.text(option);
   if (!text || *text == words[0]) return false;
   if (*text == words[1]) return true;
-  return refuse(
+  return failure(
       usage_error(fmt::format("{} must be {} or {}, not '{}'", option, words[0], words[1], *text)));
 }
 
 Result<SyntheticShape> new_shape(const Arguments& arguments) {
   SyntheticShape shape;
   const auto locations = arguments.number("--threads", shape.locations, kLocations);
-  if (!locations) return refuse(locations.error());
+  if (!locations) return failure(locations.error());
   const auto metrics = arguments.number("--metrics", shape.metrics, kMetrics);
-  if (!metrics) return refuse(metrics.error());
+  if (!metrics) return failure(metrics.error());
   const auto call_paths = arguments.number("--cnodes", shape.call_paths, kCallPaths);
-  if (!call_paths) return refuse(call_paths.error());
+  if (!call_paths) return failure(call_paths.error());
   shape.locations = static_cast<std::uint32_t>(*locations);
   shape.metrics = static_cast<std::uint32_t>(*metrics);
   shape.call_paths = static_cast<std::uint32_t>(*call_paths);
   if (const auto text = arguments.text("--type")) {
     const auto type = parse_value_type(*text);
-    if (!type) return refuse(usage_error(fmt::format("--type: {}", type.error().cause())));
+    if (!type) return failure(usage_error(fmt::format("--type: {}", type.error().cause())));
     shape.type = *type;
   }
   return shape;
@@ -127,13 +125,13 @@ Result<SyntheticShape> new_shape(const Arguments& arguments) {
 
 Status add_storing(const Arguments& arguments, GenerateOptions& options) {
   const auto dense = is_second(arguments, "--index", {"sparse", "dense"});
-  if (!dense) return refuse(dense.error());
+  if (!dense) return failure(dense.error());
   const auto big = is_second(arguments, "--byte-order", {"little", "big"});
-  if (!big) return refuse(big.error());
+  if (!big) return failure(big.error());
   const auto level = arguments.number("--level", kPackingLevelUsual, kLevels);
-  if (!level) return refuse(level.error());
+  if (!level) return failure(level.error());
   if (arguments.has("--level") && !arguments.has("--compress")) {
-    return refuse(usage_error("--level needs --compress"));
+    return failure(usage_error("--level needs --compress"));
   }
   if (*dense) options.index = IndexFormat::kDense;
   if (*big) options.order = ByteOrder::kBig;
@@ -144,31 +142,31 @@ Status add_storing(const Arguments& arguments, GenerateOptions& options) {
 Result<GenerateOptions> generate_options(const Arguments& arguments) {
   GenerateOptions options{.path = arguments.path(), .progress = progress_mode(arguments)};
   const auto shape = new_shape(arguments);
-  if (!shape) return refuse(shape.error());
+  if (!shape) return failure(shape.error());
   options.shape = *shape;
   const std::uint64_t all = std::uint64_t{shape->metrics} * shape->call_paths;
   const auto rows = arguments.number("--rows", usual_rows(*shape), {shape->metrics, all});
-  if (!rows) return refuse(rows.error());
+  if (!rows) return failure(rows.error());
   options.rows = *rows;
   const auto seed = arguments.number("--seed", 1, {});
-  if (!seed) return refuse(seed.error());
+  if (!seed) return failure(seed.error());
   options.seed = *seed;
   const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
   const auto workers = arguments.number("--workers", cores, kWorkers);
-  if (!workers) return refuse(workers.error());
+  if (!workers) return failure(workers.error());
   options.workers = static_cast<unsigned>(*workers);
-  if (const Status added = add_storing(arguments, options); !added) return refuse(added.error());
+  if (const Status added = add_storing(arguments, options); !added) return failure(added.error());
   return options;
 }
 
 Result<Json> run_generate(const Arguments& arguments) {
   const auto options = generate_options(arguments);
-  if (!options) return refuse(options.error());
+  if (!options) return failure(options.error());
   const auto start = std::chrono::steady_clock::now();
-  if (const Status made = generate(*options); !made) return refuse(made.error());
+  if (const Status made = generate(*options); !made) return failure(made.error());
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   const auto profile = open_profile(options->path);
-  if (!profile) return refuse(profile.error());
+  if (!profile) return failure(profile.error());
   return Json{{"profile", to_json(*profile)},
               {"seed", options->seed},
               {"workers", options->workers},

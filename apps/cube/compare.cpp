@@ -48,7 +48,7 @@ class ValueComparison {
     Json json = Json::array();
     for (const Pair& pair : pairs) {
       const auto found = compare_metric(pair, progress);
-      if (!found) return tl::unexpected<Error>(found.error());
+      if (!found) return failure(found.error());
       if (found->count > 0) json.push_back(metric_json(pair, *found));
     }
     return json;
@@ -71,7 +71,7 @@ class ValueComparison {
     const auto places = a_.anchor().call_tree.places_by_row(metric.kind);
     for (std::uint32_t row = 0; row < places.size(); ++row) {
       if (const Status read = read_rows(pair, row); !read) {
-        return tl::unexpected<Error>(read.error());
+        return failure(read.error());
       }
       compare_row(pair, places[row], found);
       progress.advance(pair.row_bytes_a);
@@ -133,15 +133,15 @@ class ValueComparison {
 
 Result<Json> compare(const CompareOptions& options) {
   const auto a = open_profile_to_read_all(options.paths[0]);
-  if (!a) return tl::unexpected<Error>(a.error());
+  if (!a) return failure(a.error());
   const auto b = open_profile_to_read_all(options.paths[1]);
-  if (!b) return tl::unexpected<Error>(b.error());
+  if (!b) return failure(b.error());
   const StructureDifferences structure = compare_structure(a->anchor(), b->anchor());
   ValueComparison values(options, *a, *b);
   Json metrics = Json::array();
   if (structure.rows_match) {
     auto compared = values.run(structure.metrics);
-    if (!compared) return tl::unexpected<Error>(compared.error());
+    if (!compared) return failure(compared.error());
     metrics = std::move(*compared);
   }
   return Json{

@@ -20,9 +20,9 @@ class Walk {
   explicit Walk(const ByteSource& source) : source_(source) {}
 
   Result<Container> run() {
-    if (const Status begun = refuse_gzip(); !begun) return tl::unexpected<Error>(begun.error());
+    if (const Status begun = refuse_gzip(); !begun) return failure(begun.error());
     while (!ended_) {
-      if (const Status stepped = step(); !stepped) return tl::unexpected<Error>(stepped.error());
+      if (const Status stepped = step(); !stepped) return failure(stepped.error());
     }
     return std::move(container_);
   }
@@ -43,7 +43,7 @@ class Walk {
     if (const Status read = source_.read(offset_, block); !read) return read;
     if (is_zero(block)) return pass_zeros();
     const Result<TarHeader> header = decode_tar_header(block);
-    if (!header) return tl::unexpected<Error>(inside(header.error(), source_.path(), offset_));
+    if (!header) return failure(inside(header.error(), source_.path(), offset_));
     return take(*header);
   }
 

@@ -107,7 +107,7 @@ class Generator {
                                          .buffer_bytes = buffer_bytes(),
                                          .buffers = options_.workers + kBuffersUnderWay},
                                         alone_);
-    if (!output) return tl::unexpected<Error>(output.error());
+    if (!output) return failure(output.error());
     output_ = std::move(*output);
     return {};
   }

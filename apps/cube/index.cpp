@@ -103,7 +103,7 @@ Result<Index> decode_index(std::span<const std::byte> bytes, std::uint32_t row_l
                   fmt::format("the index has format {}, neither 1 (sparse) nor 3 (dense)", format));
   }
   if (const Status read = read_rows(bytes, row_limit, index); !read) {
-    return tl::unexpected<Error>(read.error());
+    return failure(read.error());
   }
   return index;
 }

@@ -35,8 +35,7 @@ Result<std::string> inflate_all(z_stream& stream, std::uint64_t limit_bytes) {
   while (result != Z_STREAM_END) {
     const std::size_t done = text.size();
     if (done > limit_bytes) {
-      return tl::unexpected<Error>(
-          fault(ErrorClass::kLimit, fmt::format("more than {} bytes", limit_bytes)));
+      return failure(fault(ErrorClass::kLimit, fmt::format("more than {} bytes", limit_bytes)));
     }
     text.resize(done + kStepBytes);
     stream.next_out = reinterpret_cast<Bytef*>(text.data() + done);
@@ -44,8 +43,7 @@ Result<std::string> inflate_all(z_stream& stream, std::uint64_t limit_bytes) {
     result = ::inflate(&stream, Z_NO_FLUSH);
     text.resize(text.size() - stream.avail_out);
     if (result != Z_OK && result != Z_STREAM_END) {
-      return tl::unexpected<Error>(
-          fault(ErrorClass::kDamage, "a gzip stream is broken or ends early"));
+      return failure(fault(ErrorClass::kDamage, "a gzip stream is broken or ends early"));
     }
   }
   return text;
@@ -59,7 +57,7 @@ Status deflate_row(std::span<const std::byte> row, int level, std::vector<std::b
   const int result = ::compress2(reinterpret_cast<Bytef*>(packed.data()), &size_bytes, input(row),
                                  row.size(), level);
   if (result != Z_OK) {
-    return tl::unexpected<Error>(fault(ErrorClass::kLimit, "no memory to compress a row"));
+    return failure(fault(ErrorClass::kLimit, "no memory to compress a row"));
   }
   packed.resize(size_bytes);
   return {};
@@ -70,18 +68,18 @@ Status inflate_row(std::span<const std::byte> packed, std::span<std::byte> row) 
   const int result =
       ::uncompress(reinterpret_cast<Bytef*>(row.data()), &size_bytes, input(packed), packed.size());
   if (result == Z_MEM_ERROR) {
-    return tl::unexpected<Error>(fault(ErrorClass::kLimit, "no memory to unpack a row"));
+    return failure(fault(ErrorClass::kLimit, "no memory to unpack a row"));
   }
   if (result == Z_BUF_ERROR) {
-    return tl::unexpected<Error>(
+    return failure(
         fault(ErrorClass::kDamage,
               fmt::format("the zlib stream is incomplete, or of more than {} bytes", row.size())));
   }
   if (result != Z_OK) {
-    return tl::unexpected<Error>(fault(ErrorClass::kDamage, "the zlib stream is broken"));
+    return failure(fault(ErrorClass::kDamage, "the zlib stream is broken"));
   }
   if (size_bytes == row.size()) return {};
-  return tl::unexpected<Error>(
+  return failure(
       fault(ErrorClass::kDamage,
             fmt::format("the zlib stream holds {} bytes instead of {}", size_bytes, row.size())));
 }
@@ -89,13 +87,13 @@ Status inflate_row(std::span<const std::byte> packed, std::span<std::byte> row) 
 Result<std::string> inflate_gzip(std::span<const std::byte> packed, std::uint64_t limit_bytes) {
   z_stream stream{};
   if (packed.size() > std::numeric_limits<uInt>::max()) {
-    return tl::unexpected<Error>(fault(ErrorClass::kLimit, "a gzip stream of more than 4 GiB"));
+    return failure(fault(ErrorClass::kLimit, "a gzip stream of more than 4 GiB"));
   }
   // zlib's interface takes a pointer that it does not write through.
   stream.next_in = const_cast<Bytef*>(input(packed));
   stream.avail_in = static_cast<uInt>(packed.size());
   if (::inflateInit2(&stream, kGzipWindow) != Z_OK) {
-    return tl::unexpected<Error>(fault(ErrorClass::kLimit, "no memory to unpack"));
+    return failure(fault(ErrorClass::kLimit, "no memory to unpack"));
   }
   const std::unique_ptr<z_stream, StreamEnd> end(&stream);
   return inflate_all(stream, limit_bytes);

@@ -33,14 +33,13 @@ class MpiTeam final : public Team {
     int first = size_;
     MPI_Allreduce(&bid, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (first == size_) return {};
-    return tl::unexpected<Error>(
-        shared(first == rank_ ? std::optional(mine.error()) : std::nullopt, first));
+    return failure(shared(first == rank_ ? std::optional(mine.error()) : std::nullopt, first));
   }
 
   /// Rank by rank: the numbers of all together may be more than one call of MPI can count.
   Result<std::vector<std::uint64_t>> gather(Result<std::vector<std::uint64_t>> mine) override {
-    const Status agreed = agree(mine ? Status() : tl::unexpected<Error>(mine.error()));
-    if (!agreed) return tl::unexpected<Error>(agreed.error());
+    const Status agreed = agree(mine ? Status() : failure(mine.error()));
+    if (!agreed) return failure(agreed.error());
     std::vector<std::uint64_t> all;
     for (int root = 0; root < size_; ++root) {
       std::vector<std::uint64_t> of_one;

@@ -211,7 +211,7 @@ Status MetricRows::read_numbers(const FlavouredRow& which,
   const bool is_stored = metric.kind == which.flavour;
   if (is_stored) return read_stored(which, into, scratch);
   const auto type = converted_type(which);
-  if (!type) return tl::unexpected<Error>(type.error());
+  if (!type) return failure(type.error());
   if (!is_whole(metric.type)) {
     if (const Status done = join(which, scratch.real, scratch); !done) return done;
     std::ranges::copy(scratch.real, into.begin());
@@ -230,7 +230,7 @@ Status MetricRows::read_converted(const FlavouredRow& which,
                                   std::span<std::byte> into,
                                   FlavourScratch& scratch) const {
   const auto type = converted_type(which);
-  if (!type) return tl::unexpected<Error>(type.error());
+  if (!type) return failure(type.error());
   const auto copy = [&](const auto& sum) {
     std::ranges::copy(std::as_bytes(std::span(sum)), into.begin());
   };

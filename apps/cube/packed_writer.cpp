@@ -31,7 +31,7 @@ class RunWriter {
     }
     while (!bytes.empty()) {
       const Result<std::size_t> taken = take(bytes);
-      if (!taken) return tl::unexpected<Error>(taken.error());
+      if (!taken) return failure(taken.error());
       bytes = bytes.subspan(*taken);
     }
     return {};
@@ -51,7 +51,7 @@ class RunWriter {
   Result<std::size_t> take(std::span<const std::byte> bytes) {
     if (!buffer_) {
       auto acquired = output_.acquire(offset_);
-      if (!acquired) return tl::unexpected<Error>(acquired.error());
+      if (!acquired) return failure(acquired.error());
       buffer_.emplace(std::move(*acquired));
     }
     const auto room = buffer_->bytes().subspan(filled_bytes_);
@@ -59,7 +59,7 @@ class RunWriter {
     std::ranges::copy(bytes.first(count), room.begin());
     filled_bytes_ += count;
     if (count < room.size()) return count;
-    if (const Status flushed = flush(); !flushed) return tl::unexpected<Error>(flushed.error());
+    if (const Status flushed = flush(); !flushed) return failure(flushed.error());
     return count;
   }
 
@@ -105,7 +105,7 @@ class PackedRows {
       const Shares round = Shares(shares_).subspan(begin, team_.size());
       if (mine) mine = pack(single_rows(round[team_.rank()]));
       const auto sizes = team_.gather(packed_sizes(mine));
-      if (!sizes) return tl::unexpected<Error>(sizes.error());
+      if (!sizes) return failure(sizes.error());
       mine = write_rows(own_places(*sizes, round));
     }
     return mine;
@@ -145,7 +145,7 @@ class PackedRows {
   }
 
   Result<Sizes> packed_sizes(const Status& mine) const {
-    if (!mine) return tl::unexpected<Error>(mine.error());
+    if (!mine) return failure(mine.error());
     Sizes sizes;
     for (const auto& row : packed_)
       sizes.push_back(row.size());

@@ -14,7 +14,7 @@
 namespace forebay::cube {
 namespace {
 
-std::vector<NewRows> metrics_of(command::Random& random) {
+std::vector<NewRows> random_metrics(command::Random& random) {
   std::vector<NewRows> metrics(random.bits() % 6);
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     metrics[i].metric_id = static_cast<std::uint32_t>(i);
@@ -35,7 +35,7 @@ std::uint64_t cost_of(const std::vector<NewRows>& metrics, const std::vector<Row
 TEST(PackingShares, have_every_row_once_in_the_order_of_the_file) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     command::Random random(seed, 0);
-    const auto metrics = metrics_of(random);
+    const auto metrics = random_metrics(random);
     const PackingShape shape{.ranks = 1 + static_cast<std::uint32_t>(random.bits() % 7),
                              .share_bytes = random.bits() % 30000};
     const auto shares = plan_shares(metrics, shape);
@@ -103,7 +103,7 @@ TEST(PackedLayout, is_that_of_sizes_known_from_the_beginning) {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     command::Random random(seed, 1);
     const NewProfile profile{.carried = {{"notes", std::string(random.bits() % 1500, 'n')}},
-                             .metrics = metrics_of(random),
+                             .metrics = random_metrics(random),
                              .anchor = std::string(1 + random.bits() % 3000, 'a')};
     ArchiveLayout archive;
     archive.append("notes", profile.carried.front().content.size());

@@ -28,7 +28,7 @@ tl::unexpected<Error> fail(const ByteSource& source,
 Result<std::vector<std::byte>> bytes_at(const ByteSource& source, ByteRange range) {
   std::vector<std::byte> bytes(range.size);
   if (const Status read = source.read(range.offset, bytes); !read) {
-    return tl::unexpected<Error>(read.error());
+    return failure(read.error());
   }
   return bytes;
 }
@@ -37,7 +37,7 @@ Result<std::string> text_at(const ByteSource& source, ByteRange range) {
   std::string text(range.size, '\0');
   const auto bytes = std::as_writable_bytes(std::span(text));
   if (const Status read = source.read(range.offset, bytes); !read) {
-    return tl::unexpected<Error>(read.error());
+    return failure(read.error());
   }
   return text;
 }
@@ -47,10 +47,10 @@ Result<Index> read_index(const ByteSource& source, const Member& member, std::ui
   const std::uint64_t most = index_bytes(IndexFormat::kSparse, row_limit);
   const auto bytes =
       bytes_at(source, {member.bytes.offset, std::min<std::uint64_t>(member.bytes.size, most)});
-  if (!bytes) return tl::unexpected<Error>(bytes.error());
+  if (!bytes) return failure(bytes.error());
   auto index = decode_index(*bytes, row_limit);
   if (!index) {
-    return tl::unexpected<Error>(inside(index.error(), source.path(), member.bytes.offset));
+    return failure(inside(index.error(), source.path(), member.bytes.offset));
   }
   return index;
 }
@@ -88,13 +88,13 @@ Status place_packed_rows(const ByteSource& source, StoredRows& rows) {
   }
   const std::uint64_t table = count_offset + kTableCountBytes;
   const auto entries = bytes_at(source, {table, count * kTableEntryBytes});
-  if (!entries) return tl::unexpected<Error>(entries.error());
+  if (!entries) return failure(entries.error());
   rows.first_row_offset = data.offset + packed_head_bytes(count);
   auto packed = decode_packed_rows(*entries, {.row_count = rows.index.rows.size(),
                                               .row_bytes = rows.row_bytes,
                                               .payload_bytes = data.end() - rows.first_row_offset,
                                               .order = rows.index.order});
-  if (!packed) return tl::unexpected<Error>(inside(packed.error(), source.path(), table));
+  if (!packed) return failure(inside(packed.error(), source.path(), table));
   rows.packed = std::move(*packed);
   return {};
 }
@@ -129,9 +129,9 @@ Result<Anchor> read_anchor(const ByteSource& source, const Container& container)
     return fail(source, ErrorClass::kDamage, 0, "there is no member anchor.xml: not a profile");
   }
   auto content = text_at(source, member->bytes);
-  if (!content) return tl::unexpected<Error>(content.error());
+  if (!content) return failure(content.error());
   const auto in_member = [&](const Error& error) {
-    return tl::unexpected<Error>(inside(error, source.path(), member->bytes.offset));
+    return failure(inside(error, source.path(), member->bytes.offset));
   };
   auto text = anchor_text(std::move(*content));
   if (!text) return in_member(text.error());
@@ -163,13 +163,13 @@ Result<std::optional<StoredRows>> find_rows(const ByteSource& source,
   }
   StoredRows rows;
   auto read = read_index(source, *index, anchor.call_tree.size());
-  if (!read) return tl::unexpected<Error>(read.error());
+  if (!read) return failure(read.error());
   rows.index = std::move(*read);
   rows.type = metric.type;
   rows.data = data->bytes;
   rows.row_bytes = anchor.row_bytes(metric);
   if (const Status placed = place_rows(source, rows); !placed) {
-    return tl::unexpected<Error>(placed.error());
+    return failure(placed.error());
   }
   return std::optional(std::move(rows));
 }
@@ -188,7 +188,7 @@ Status read_stored_row(const ByteSource& source,
     scratch.packed.resize(range.size);
     if (const Status read = source.read(range.offset, scratch.packed); !read) return read;
     if (const Status unpacked = inflate_row(scratch.packed, into); !unpacked) {
-      return tl::unexpected<Error>(inside(unpacked.error(), source.path(), range.offset));
+      return failure(inside(unpacked.error(), source.path(), range.offset));
     }
   } else if (const Status read = source.read(range.offset, into); !read) {
     return read;
@@ -201,14 +201,14 @@ Result<Profile> Profile::open(std::shared_ptr<const ByteSource> source) {
   Profile profile;
   profile.source_ = std::move(source);
   auto container = read_container(*profile.source_);
-  if (!container) return tl::unexpected<Error>(container.error());
+  if (!container) return failure(container.error());
   profile.container_ = std::move(*container);
   auto anchor = read_anchor(*profile.source_, profile.container_);
-  if (!anchor) return tl::unexpected<Error>(anchor.error());
+  if (!anchor) return failure(anchor.error());
   profile.anchor_ = std::move(*anchor);
   for (const Metric& metric : profile.anchor_.metrics) {
     auto rows = find_rows(*profile.source_, profile.container_, profile.anchor_, metric);
-    if (!rows) return tl::unexpected<Error>(rows.error());
+    if (!rows) return failure(rows.error());
     profile.rows_.push_back(std::move(*rows));
   }
   return profile;

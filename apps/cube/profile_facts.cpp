@@ -131,9 +131,9 @@ Result<std::span<const double>> CachedView::row(const cubepl::InputRow& which) {
   const FlavouredRow row{which.metric, numbers_.place_of[which.callpath],
                          is_inclusive ? MetricKind::kInclusive : MetricKind::kExclusive};
   if (cache_.is_zero(row)) return std::span<const double>();
-  if (held_.size() >= cache_.held_rows_max()) return tl::unexpected<Error>(too_many_rows());
+  if (held_.size() >= cache_.held_rows_max()) return failure(too_many_rows());
   auto handle = cache_.get(row, scratch_);
-  if (!handle) return tl::unexpected<Error>(handle.error());
+  if (!handle) return failure(handle.error());
   held_.push_back(std::move(*handle));
   return RowCache::values_of(*held_.back());
 }

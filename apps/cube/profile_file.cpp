@@ -37,7 +37,7 @@ class PlainSource : public ByteSource {
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) {
         const int reason = errno;
-        return tl::unexpected<Error>(
+        return failure(
             system_error({.operation = "read", .path = path_, .offset_bytes = offset}, reason));
       }
       if (count == 0) return ends(offset, into.size());
@@ -80,7 +80,7 @@ class SessionSource : public ByteSource {
   std::uint64_t size_bytes() const noexcept override { return file_.size(); }
   Status read(std::uint64_t offset, std::span<std::byte> into) const override {
     const Result<ByteCount> count = session_.read(offset, into).wait();
-    if (!count) return tl::unexpected<Error>(count.error());
+    if (!count) return failure(count.error());
     return {};
   }
   void expect(ByteRange range) const override { session_.prefetch(range); }
@@ -98,7 +98,7 @@ Result<std::shared_ptr<const ByteSource>> open_plain_source(const std::string& p
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
     const int reason = errno;
-    return tl::unexpected<Error>(system_error({.operation = "open", .path = path}, reason));
+    return failure(system_error({.operation = "open", .path = path}, reason));
   }
   struct stat status{};
   const int reason = ::fstat(descriptor, &status) == 0 ? 0 : errno;
@@ -108,7 +108,7 @@ Result<std::shared_ptr<const ByteSource>> open_plain_source(const std::string& p
   }
   ::close(descriptor);
   if (reason != 0) {
-    return tl::unexpected<Error>(system_error({.operation = "open", .path = path}, reason));
+    return failure(system_error({.operation = "open", .path = path}, reason));
   }
   return failure({.kind = ErrorClass::kUnsupported,
                   .operation = "open",
@@ -118,18 +118,18 @@ Result<std::shared_ptr<const ByteSource>> open_plain_source(const std::string& p
 
 Result<std::shared_ptr<const ByteSource>> open_session_source(const std::string& path) {
   auto options = options_from_environment();
-  if (!options) return tl::unexpected<Error>(options.error());
+  if (!options) return failure(options.error());
   auto runtime = std::make_unique<Runtime>(std::move(*options));
   auto file = runtime->open(path);
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   auto session = file->read_session();
-  if (!session) return tl::unexpected<Error>(session.error());
+  if (!session) return failure(session.error());
   return std::make_shared<SessionSource>(std::move(runtime), std::move(*file), std::move(*session));
 }
 
 Result<Profile> open_profile(const std::string& path) {
   auto source = open_plain_source(path);
-  if (!source) return tl::unexpected<Error>(source.error());
+  if (!source) return failure(source.error());
   return Profile::open(std::move(*source));
 }
 
@@ -137,7 +137,7 @@ Result<Profile> open_profile_to_read_all(const std::string& path) {
   auto profile = open_profile(path);
   if (!profile) return profile;
   auto source = open_session_source(path);
-  if (!source) return tl::unexpected<Error>(source.error());
+  if (!source) return failure(source.error());
   profile->read_through(std::move(*source));
   return profile;
 }

@@ -8,8 +8,8 @@ namespace forebay::cube {
 namespace {
 
 template <class Value>
-tl::unexpected<Error> refuse(const Result<Value>& failed) {
-  return tl::unexpected<Error>(failed.error());
+tl::unexpected<Error> pass_on(const Result<Value>& failed) {
+  return failure(failed.error());
 }
 
 /// A rank that reserves space beyond what it writes gives it back in the end by cutting the file,
@@ -30,19 +30,19 @@ ProfileOutput::ProfileOutput(std::unique_ptr<Runtime> runtime, OutputStream stre
 
 Result<std::unique_ptr<ProfileOutput>> ProfileOutput::create(const OutputShape& shape, Team& team) {
   auto output = open_stream(shape, team);
-  if (const Status ready = team.agree(output ? Status() : Status(refuse(output))); !ready)
-    return refuse(ready);
-  if (const Status created = (*output)->create_file(shape); !created) return refuse(created);
+  if (const Status ready = team.agree(output ? Status() : Status(pass_on(output))); !ready)
+    return pass_on(ready);
+  if (const Status created = (*output)->create_file(shape); !created) return pass_on(created);
   return output;
 }
 
 Result<std::unique_ptr<ProfileOutput>> ProfileOutput::open_stream(const OutputShape& shape,
                                                                   Team& team) {
   auto settings = options_from_environment();
-  if (!settings) return refuse(settings);
+  if (!settings) return pass_on(settings);
   auto runtime = std::make_unique<Runtime>(std::move(*settings));
   auto stream = runtime->output_stream(stream_plan(shape, team));
-  if (!stream) return refuse(stream);
+  if (!stream) return pass_on(stream);
   return std::unique_ptr<ProfileOutput>(
       new ProfileOutput(std::move(runtime), std::move(*stream), team));
 }
@@ -62,7 +62,7 @@ Status ProfileOutput::create_file(const OutputShape& shape) {
 
 Status ProfileOutput::open_file(const std::string& path, const CreateOptions& how) {
   auto file = stream_.create(path, how);
-  if (!file) return refuse(file);
+  if (!file) return pass_on(file);
   file_.emplace(std::move(*file));
   return {};
 }

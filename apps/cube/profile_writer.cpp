@@ -34,7 +34,7 @@ class PlainRows {
  private:
   Status write_through(const RowChunk& chunk, ByteRange range, unsigned thread) {
     auto buffer = writer_.output.acquire(range.offset);
-    if (!buffer) return tl::unexpected<Error>(buffer.error());
+    if (!buffer) return failure(buffer.error());
     const Status filled = writer_.rows.fill(chunk, buffer->bytes().first(range.size), thread);
     if (!filled) return filled;
     return writer_.output.submit(std::move(*buffer), range.offset, range.size);

@@ -29,7 +29,7 @@ constexpr unsigned kBuffersUnderWay = 8;
 
 template <class Value>
 tl::unexpected<Error> refuse(const Result<Value>& failed) {
-  return tl::unexpected<Error>(failed.error());
+  return failure(failed.error());
 }
 
 Result<std::string> text_of_file(const std::string& path) {

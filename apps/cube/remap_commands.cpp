@@ -21,8 +21,6 @@ constexpr Arguments::Bounds kLevels{kPackingLevelMin, kPackingLevelMax};
 /// A row of a few locations, and more than any machine has.
 constexpr Arguments::Bounds kMemory{1ULL << 20U, 1ULL << 44U};
 
-tl::unexpected<Error> refuse(const Error& error) { return tl::unexpected<Error>(error); }
-
 /// Names with commas between them.
 std::vector<std::string> names_in(const Arguments& arguments, std::string_view option) {
   std::vector<std::string> names;
@@ -37,14 +35,14 @@ std::vector<std::string> names_in(const Arguments& arguments, std::string_view o
 
 Status check_choice(const Arguments& arguments, const RemapChoice& choice) {
   if (arguments.has("--level") && !arguments.has("--compress")) {
-    return refuse(usage_error("--level needs --compress"));
+    return failure(usage_error("--level needs --compress"));
   }
   if (arguments.has("--spec") && arguments.has("--no-spec")) {
-    return refuse(usage_error("--spec and --no-spec exclude each other"));
+    return failure(usage_error("--spec and --no-spec exclude each other"));
   }
   for (const std::string& name : choice.inclusive) {
     if (std::ranges::find(choice.exclusive, name) == choice.exclusive.end()) continue;
-    return refuse(
+    return failure(
         usage_error(fmt::format("{} cannot be written both --inclusive and --exclusive", name)));
   }
   return {};
@@ -62,7 +60,7 @@ const ArgumentRules& remap_rules() {
 Result<RemapOptions> remap_options(const Arguments& arguments) {
   using enum command::ProgressMode;
   const auto output = arguments.text("--output");
-  if (!output || output->empty()) return refuse(usage_error("--output FILE is needed"));
+  if (!output || output->empty()) return failure(usage_error("--output FILE is needed"));
   RemapOptions options{
       .input = arguments.path(),
       .output = std::string(*output),
@@ -72,24 +70,24 @@ Result<RemapOptions> remap_options(const Arguments& arguments) {
                  names_in(arguments, "--exclusive")},
       .progress = arguments.has("--progress") ? kJsonLines : kSilent};
   if (const Status sound = check_choice(arguments, options.choice); !sound) {
-    return refuse(sound.error());
+    return failure(sound.error());
   }
   const auto level = arguments.number("--level", kPackingLevelUsual, kLevels);
-  if (!level) return refuse(level.error());
+  if (!level) return failure(level.error());
   if (arguments.has("--compress")) options.packing_level = static_cast<int>(*level);
   const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
   const auto threads = arguments.number("--threads", std::min(cores, kThreads.most), kThreads);
-  if (!threads) return refuse(threads.error());
+  if (!threads) return failure(threads.error());
   options.threads = static_cast<unsigned>(*threads);
   const auto memory = arguments.size_bytes("--memory", kMemory);
-  if (!memory) return refuse(memory.error());
+  if (!memory) return failure(memory.error());
   options.cache_bytes = memory->value_or(options.cache_bytes);
   return options;
 }
 
 Result<Json> run_remap(const Arguments& arguments) {
   const auto options = remap_options(arguments);
-  if (!options) return refuse(options.error());
+  if (!options) return failure(options.error());
   Team alone;
   return remap(*options, alone);
 }

@@ -52,18 +52,18 @@ class MetricPlanner {
         rows_(input.profile) {}
 
   Result<std::vector<RemapMetric>> run() {
-    if (const Status known = check_chosen(); !known) return tl::unexpected<Error>(known.error());
+    if (const Status known = check_chosen(); !known) return failure(known.error());
     const auto& metrics = program_.specification.metrics;
     for (std::size_t i = 0; i < specified_; ++i) {
       if (!is_wanted(metrics[i].unique_name) || derivation_.is_left_out(i)) continue;
       if (const Status added = add_specified(i); !added) {
-        return tl::unexpected<Error>(added.error());
+        return failure(added.error());
       }
     }
     const Anchor& anchor = profile_.anchor();
     for (std::size_t i = 0; i < anchor.metrics.size(); ++i) {
       if (!is_wanted(anchor.metrics[i].unique_name) || !is_of_profile_alone(i)) continue;
-      if (const Status added = add_other(i); !added) return tl::unexpected<Error>(added.error());
+      if (const Status added = add_other(i); !added) return failure(added.error());
     }
     return std::move(planned_);
   }
@@ -197,7 +197,7 @@ class MetricPlanner {
       metric.index.order = ByteOrder::kLittle;
     } else if (!is_same) {
       const auto type = rows_.converted_type({place, 0, kind});
-      if (!type) return tl::unexpected<Error>(type.error());
+      if (!type) return failure(type.error());
       metric.description.type = *type;
       metric.description.kind = kind;
       if (has_rows) {

@@ -128,7 +128,7 @@ Result<RemapProgram> compile_for(const Anchor& anchor,
     was_derived.push_back(is_derived(metric.kind));
   for (const auto* names : {&choice.select, &choice.inclusive, &choice.exclusive}) {
     const Status known = check_names(anchor, specification, *names);
-    if (!known) return tl::unexpected<Error>(known.error());
+    if (!known) return failure(known.error());
   }
   take_scripts_of_profile(anchor, specification);
   for (const auto* names : {&choice.select, &choice.inclusive, &choice.exclusive})
@@ -138,7 +138,7 @@ Result<RemapProgram> compile_for(const Anchor& anchor,
   while (true) {
     order_as_in_profile(anchor, specification, specified);
     auto program = cubepl::compile(specification);
-    if (!program) return tl::unexpected<Error>(program.error());
+    if (!program) return failure(program.error());
     bool has_grown =
         add_initialisers(anchor, of_profile(anchor, specification, was_derived), specification);
     for (const cubepl::InputMetric& input : program->inputs)

@@ -33,7 +33,7 @@ Result<std::unique_ptr<RemapSource>> RemapSource::create(const Profile& profile,
   made->specified_ = program.specified;
   auto derivation = cubepl::Derivation::create(std::move(program.program), made->view_,
                                                {.environment = environment});
-  if (!derivation) return tl::unexpected<Error>(derivation.error());
+  if (!derivation) return failure(derivation.error());
   made->derivation_ = std::move(*derivation);
   return made;
 }

@@ -82,7 +82,7 @@ Result<RowCache::Handle> RowCache::get(const FlavouredRow& which, FlavourScratch
     const Status read = rows_.read_numbers(which, row->values, scratch);
     if (!read) row->error = read.error();
   });
-  if (row->error) return tl::unexpected<Error>(*row->error);
+  if (row->error) return failure(*row->error);
   return Handle(std::move(row));
 }
 

@@ -35,7 +35,7 @@ std::string fault_of(const Entry& entry, const PackedShape& shape) {
                      row.size_bytes, row.offset, shape.payload_bytes);
 }
 
-tl::unexpected<Error> damage(std::uint64_t offset, std::string cause) {
+tl::unexpected<Error> damaged_table(std::uint64_t offset, std::string cause) {
   return failure({.kind = ErrorClass::kDamage,
                   .operation = "read a table of compressed rows",
                   .offset_bytes = offset,
@@ -78,9 +78,10 @@ Result<std::vector<PackedRow>> decode_packed_rows(std::span<const std::byte> ent
   std::vector<bool> is_seen(shape.row_count);
   for (std::uint64_t at = 0; at + kTableEntryBytes <= entries.size(); at += kTableEntryBytes) {
     const Entry entry = load_entry(entries.subspan(at), shape.order);
-    if (const std::string fault = fault_of(entry, shape); !fault.empty()) return damage(at, fault);
+    if (const std::string fault = fault_of(entry, shape); !fault.empty())
+      return damaged_table(at, fault);
     const std::uint64_t row = entry.unpacked_offset / shape.row_bytes;
-    if (is_seen[row]) return damage(at, fmt::format("row {} is there twice", row));
+    if (is_seen[row]) return damaged_table(at, fmt::format("row {} is there twice", row));
     is_seen[row] = true;
     rows[row] = entry.row;
   }

@@ -8,7 +8,7 @@
 namespace forebay::cube {
 namespace {
 
-constexpr PackedShape kShape{.row_count = 3, .row_bytes = 8, .payload_bytes = 100};
+constexpr PackedShape kPackedShape{.row_count = 3, .row_bytes = 8, .payload_bytes = 100};
 
 std::span<const std::byte> entries_of(const std::vector<std::byte>& head) {
   return std::span(head).subspan(kPackedMark.size() + kTableCountBytes);
@@ -25,7 +25,7 @@ TEST(RowTable, survives_being_written_in_both_orders) {
   for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig}) {
     const auto head = encode_packed_head(rows, 8, order);
     EXPECT_EQ(head.size(), packed_head_bytes(3));
-    PackedShape shape = kShape;
+    PackedShape shape = kPackedShape;
     shape.order = order;
     const auto again = decode_packed_rows(entries_of(head), shape);
     ASSERT_TRUE(again) << again.error().message();
@@ -39,7 +39,7 @@ TEST(RowTable, entries_may_be_in_any_order_and_missing) {
   store<std::uint64_t>(5, std::span(entry).subspan(8));
   store<std::uint64_t>(7, std::span(entry).subspan(16));
   const std::vector<PackedRow> expected{{0, 0}, {0, 0}, {5, 7}};
-  EXPECT_EQ(*decode_packed_rows(entry, kShape), expected);
+  EXPECT_EQ(*decode_packed_rows(entry, kPackedShape), expected);
 }
 
 /// The cause of refusing a table of two rows, the second of which is `second`.
@@ -48,7 +48,7 @@ std::string refusal(std::array<std::uint64_t, 3> second) {
   auto head = encode_packed_head(rows, 8);
   for (std::size_t i = 0; i < second.size(); ++i)
     store(second[i], std::span(head).last(kTableEntryBytes).subspan(8 * i));
-  const auto read = decode_packed_rows(entries_of(head), kShape);
+  const auto read = decode_packed_rows(entries_of(head), kPackedShape);
   if (read) return "accepted";
   EXPECT_EQ(read.error().kind(), ErrorClass::kDamage);
   EXPECT_EQ(read.error().offset_bytes(), kTableEntryBytes);

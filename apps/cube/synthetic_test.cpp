@@ -9,11 +9,12 @@
 namespace forebay::cube {
 namespace {
 
-constexpr std::uint32_t kCallPaths = 56;
+constexpr std::uint32_t kCallPathsInAll = 56;
 
 class MissingRows : public ::testing::TestWithParam<MetricKind> {
  protected:
-  const CallTree tree = synthetic_anchor({.locations = 64, .call_paths = kCallPaths}).call_tree;
+  const CallTree tree =
+      synthetic_anchor({.locations = 64, .call_paths = kCallPathsInAll}).call_tree;
 
   /// By place in the tree.
   std::vector<bool> there(std::uint32_t missing, std::uint64_t seed) const {
@@ -26,15 +27,15 @@ class MissingRows : public ::testing::TestWithParam<MetricKind> {
 };
 
 TEST_P(MissingRows, are_as_many_as_asked_for) {
-  for (std::uint32_t missing = 0; missing < kCallPaths; ++missing) {
+  for (std::uint32_t missing = 0; missing < kCallPathsInAll; ++missing) {
     const auto rows = synthetic_rows(tree, GetParam(), missing, missing);
-    EXPECT_EQ(rows.size(), kCallPaths - missing);
+    EXPECT_EQ(rows.size(), kCallPathsInAll - missing);
     EXPECT_TRUE(std::ranges::is_sorted(rows));
   }
 }
 
 TEST_P(MissingRows, have_no_row_below_them) {
-  for (std::uint32_t missing = 1; missing < kCallPaths; ++missing) {
+  for (std::uint32_t missing = 1; missing < kCallPathsInAll; ++missing) {
     const auto is_there = there(missing, 7 * missing);
     for (std::uint32_t place = 0; place < tree.size(); ++place) {
       const std::uint32_t parent = tree.at(place).parent;

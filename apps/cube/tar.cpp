@@ -107,7 +107,7 @@ std::optional<std::uint64_t> size_of(Block block) {
   return number;
 }
 
-tl::unexpected<Error> damage(std::size_t offset, std::string cause) {
+tl::unexpected<Error> damaged_header(std::size_t offset, std::string cause) {
   return failure({.kind = ErrorClass::kDamage,
                   .operation = "read a tar header",
                   .offset_bytes = offset,
@@ -137,10 +137,10 @@ Result<TarHeader> decode_tar_header(std::span<const std::byte, kTarBlockBytes> b
   header.checksum_is_right = octal(block, kChecksum) == checksum_of(block);
   const bool is_marked = text_of(block, {kMark.offset, kUstar.size()}) == kUstar;
   if (!header.checksum_is_right && !is_marked) {
-    return damage(0, "no tar header: neither its mark nor its checksum is right");
+    return damaged_header(0, "no tar header: neither its mark nor its checksum is right");
   }
   const std::optional<std::uint64_t> size_bytes = size_of(block);
-  if (!size_bytes) return damage(kSize.offset, "the size in a tar header is no number");
+  if (!size_bytes) return damaged_header(kSize.offset, "the size in a tar header is no number");
   header.size_bytes = *size_bytes;
   header.name = text_of(block, kName);
   // GNU tar keeps other things at the place of the prefix, and has a blank behind its mark.

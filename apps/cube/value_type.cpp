@@ -163,13 +163,13 @@ Result<ValueType> parse_value_type(std::string_view text) {
   const std::string_view whole = trimmed(text);
   const std::size_t bracket = std::min(whole.find('('), whole.size());
   const auto found = std::ranges::find(kNames, trimmed(whole.substr(0, bracket)), &Name::text);
-  if (found == kNames.end()) return tl::unexpected<Error>(unknown(text));
+  if (found == kNames.end()) return failure(unknown(text));
   if (!has_count(found->kind)) {
-    if (bracket != whole.size()) return tl::unexpected<Error>(unknown(text));
+    if (bracket != whole.size()) return failure(unknown(text));
     return ValueType{found->kind, 1};
   }
   const std::optional<std::uint32_t> count = count_in(whole.substr(bracket));
-  if (!count) return tl::unexpected<Error>(unknown(text));
+  if (!count) return failure(unknown(text));
   return ValueType{found->kind, *count};
 }
 

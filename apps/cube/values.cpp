@@ -64,9 +64,9 @@ Result<std::size_t> find_metric(const Profile& profile, const ValuesOptions& opt
 
 Result<Json> values_of(const ValuesOptions& options) {
   const auto profile = open_profile(options.path);
-  if (!profile) return tl::unexpected<Error>(profile.error());
+  if (!profile) return failure(profile.error());
   const auto metric = find_metric(*profile, options);
-  if (!metric) return tl::unexpected<Error>(metric.error());
+  if (!metric) return failure(metric.error());
   const Anchor& anchor = profile->anchor();
   const Metric& described = anchor.metrics[*metric];
   const auto rows = anchor.call_tree.rows_by_place(described.kind);
@@ -77,7 +77,7 @@ Result<Json> values_of(const ValuesOptions& options) {
     const std::uint32_t id = anchor.call_tree.at(place).id;
     if (options.cnode && *options.cnode != id) continue;
     const Status read = profile->read_row(*metric, rows[place], row, scratch);
-    if (!read) return tl::unexpected<Error>(read.error());
+    if (!read) return failure(read.error());
     paths.push_back({{"cnode", id},
                      {"call_path", path_name(anchor, place)},
                      {"row", rows[place]},

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -13,14 +15,15 @@ namespace forebay::flow {
 
 namespace {
 
-constexpr std::uint64_t kVersion = 1;
-constexpr std::size_t kNumbers = 7;
+constexpr std::uint64_t kVersion = 2;
+constexpr std::size_t kNumbers = 8;
 
 /// The numbers of the array `settings`, and what users call them. The step is not compared.
 using Numbers = std::array<std::uint64_t, kNumbers>;
 constexpr std::size_t kStepsDone = 1;
-constexpr std::array<std::string_view, kNumbers> kNames{
-    "format", "step", "--problem", "--step-length", "--tolerance", "--restart", "mesh"};
+constexpr std::array<std::string_view, kNumbers> kNames{"format",        "step",        "--problem",
+                                                        "--step-length", "--tolerance", "--restart",
+                                                        "mesh",          "--averages"};
 
 Numbers numbers_of(const RunSettings& settings, std::uint64_t steps_done) {
   const SolverOptions& solver = settings.simulation.solver;
@@ -30,7 +33,8 @@ Numbers numbers_of(const RunSettings& settings, std::uint64_t steps_done) {
           std::bit_cast<std::uint64_t>(settings.simulation.step_length),
           std::bit_cast<std::uint64_t>(solver.tolerance),
           solver.restart,
-          settings.mesh_fingerprint};
+          settings.mesh_fingerprint,
+          settings.simulation.averages};
 }
 
 Status compare(const Numbers& wanted, std::span<const std::uint64_t> stored) {
@@ -51,37 +55,60 @@ Status compare(const Numbers& wanted, std::span<const std::uint64_t> stored) {
   return {};
 }
 
-Status put_all(StepWriter& writer,
-               const PartSet& set,
-               const Numbers& numbers,
-               std::span<const double> values) {
+/// What is kept of a simulation, for all nodes of a rank.
+struct State {
+  std::span<const double> values;
+  std::span<const double> averages;
+};
+
+Status put_all(StepWriter& writer, const PartSet& set, const Numbers& numbers, const State& state) {
   for (std::size_t i = 0; i < set.parts().size(); ++i) {
     const std::uint32_t part = set.parts()[i].number;
-    Status put = writer.put_values({"solution", part}, set.piece(values, i));
+    Status put = writer.put_values({"solution", part}, set.piece(state.values, i));
+    const auto width = static_cast<std::uint32_t>(numbers.back());
+    if (put && width > 0)
+      put = writer.put_values({"averages", part}, set.rows(state.averages, width, i), width);
     if (put && part == 0) put = writer.put_values<std::uint64_t>({"settings", 0}, numbers);
     if (!put) return put;
   }
   return {};
 }
 
-Result<Vector> get_all(StepReader& reader, const PartSet& set, const Numbers& wanted) {
-  const auto numbers = reader.get_values<std::uint64_t>({"settings", 0});
-  if (!numbers) return tl::unexpected<Error>(numbers.error());
-  const Status compared = compare(wanted, *numbers);
-  if (!compared) return tl::unexpected<Error>(compared.error());
-  Vector values;
-  for (const Part& part : set.parts()) {
-    const auto piece = reader.get_values<double>({"solution", part.number});
-    if (!piece) return tl::unexpected<Error>(piece.error());
-    if (piece->size() != part.node_count()) {
-      return failure({.kind = ErrorClass::kDamage,
-                      .operation = "resume",
-                      .cause = fmt::format("array solution of part {} has {} values, not {}",
-                                           part.number, piece->size(), part.node_count())});
-    }
-    values.insert(values.end(), piece->begin(), piece->end());
+/// Appends an array of a part.
+Status get_piece(StepReader& reader, const ArrayName& name, const ArrayShape& shape, Vector& into) {
+  const auto piece = reader.get_values<double>(name, shape.width);
+  if (!piece) return failure(piece.error());
+  const std::uint64_t rows = piece->size() / shape.width;
+  if (rows != shape.rows) {
+    return failure({.kind = ErrorClass::kDamage,
+                    .operation = "resume",
+                    .cause = fmt::format("array {} of part {} is of {} nodes, not {}", name.name,
+                                         name.part, rows, shape.rows)});
   }
-  return values;
+  into.insert(into.end(), piece->begin(), piece->end());
+  return {};
+}
+
+struct ReadState {
+  Vector values;
+  Vector averages;
+};
+
+Result<ReadState> get_all(StepReader& reader, const PartSet& set, const Numbers& wanted) {
+  const auto numbers = reader.get_values<std::uint64_t>({"settings", 0});
+  if (!numbers) return failure(numbers.error());
+  const Status compared = compare(wanted, *numbers);
+  if (!compared) return failure(compared.error());
+  ReadState state;
+  for (const Part& part : set.parts()) {
+    ArrayShape shape{.kind = ElementKind::kF64, .width = 1, .rows = part.node_count()};
+    Status got = get_piece(reader, {"solution", part.number}, shape, state.values);
+    shape.width = static_cast<std::uint32_t>(wanted.back());
+    if (got && shape.width > 0)
+      got = get_piece(reader, {"averages", part.number}, shape, state.averages);
+    if (!got) return failure(got.error());
+  }
+  return state;
 }
 
 }  // namespace
@@ -89,23 +116,22 @@ Result<Vector> get_all(StepReader& reader, const PartSet& set, const Numbers& wa
 Status write_checkpoint(const Checkpoints& checkpoints, const Simulation& simulation) {
   const std::uint64_t step = simulation.steps_done();
   const auto writer = checkpoints.store.begin_step(step);
-  if (!writer) return tl::unexpected<Error>(writer.error());
+  if (!writer) return failure(writer.error());
   const Numbers numbers = numbers_of(checkpoints.settings, step);
-  const Status put =
-      checkpoints.team.agree(put_all(**writer, checkpoints.set, numbers, simulation.values()));
+  const State state{simulation.values(), simulation.averages()};
+  const Status put = checkpoints.team.agree(put_all(**writer, checkpoints.set, numbers, state));
   if (!put) return put;
   return (*writer)->commit();
 }
 
 Status read_checkpoint(const Checkpoints& checkpoints, std::uint64_t step, Simulation& simulation) {
   const auto reader = checkpoints.store.open_step(step);
-  if (!reader) return tl::unexpected<Error>(reader.error());
+  if (!reader) return failure(reader.error());
   const Numbers wanted = numbers_of(checkpoints.settings, step);
-  const Result<Vector> values = get_all(**reader, checkpoints.set, wanted);
-  const Status agreed =
-      checkpoints.team.agree(values ? Status() : tl::unexpected<Error>(values.error()));
+  const Result<ReadState> state = get_all(**reader, checkpoints.set, wanted);
+  const Status agreed = checkpoints.team.agree(state ? Status() : failure(state.error()));
   if (!agreed) return agreed;
-  simulation.restore(step, *values);
+  simulation.restore(step, state->values, state->averages);
   return {};
 }
 

@@ -31,17 +31,17 @@ constexpr Arguments::Bounds kSteps{0, 1U << 30U};
 constexpr Arguments::Bounds kEvery{1, 1U << 30U};
 constexpr Arguments::Bounds kIterations{1, 1U << 20U};
 constexpr Arguments::Bounds kRestart{1, 1000};
+constexpr Arguments::Bounds kAverages{0, 1000};
+constexpr Arguments::Bounds kKeep{0, 1000000};
 constexpr Arguments::Bounds kRanks{1, 256};
 
-const ArgumentRules kGenerateRules{
-    {"--progress"},
-    {"--cells", "--length", "--parts", "--shape", "--grading", "--imbalance", "--seed", "--ranks"}};
-const ArgumentRules kRunRules{
-    {"--progress", "--resume"},
-    {"--steps", "--step-length", "--problem", "--tolerance", "--iterations", "--restart",
-     "--checkpoints", "--every", "--mapping", "--ranks"}};
-
-tl::unexpected<Error> refuse(const Error& error) { return tl::unexpected<Error>(error); }
+const ArgumentRules kGenerateRules{{"--progress"},
+                                   {"--cells", "--length", "--parts", "--shape", "--grading",
+                                    "--imbalance", "--seed", "--store", "--plan", "--ranks"}};
+const ArgumentRules kRunRules{{"--progress", "--resume"},
+                              {"--steps", "--step-length", "--problem", "--tolerance",
+                               "--iterations", "--restart", "--averages", "--checkpoints",
+                               "--every", "--store", "--plan", "--keep", "--mapping", "--ranks"}};
 
 command::ProgressMode progress_mode(const Arguments& arguments) {
   using enum command::ProgressMode;
@@ -60,7 +60,7 @@ class Reader {
     if (given) {
       into = static_cast<Number>(*given);
     } else {
-      status_ = refuse(given.error());
+      status_ = failure(given.error());
     }
   }
 
@@ -75,8 +75,8 @@ class Reader {
       into = given;
       return;
     }
-    status_ = refuse(usage_error(fmt::format("{} must be a number from {} to below {}, not '{}'",
-                                             option, least, end, *text)));
+    status_ = failure(usage_error(fmt::format("{} must be a number from {} to below {}, not '{}'",
+                                              option, least, end, *text)));
   }
 
   /// One of two words.
@@ -91,8 +91,17 @@ class Reader {
       into = meaning;
       return;
     }
-    status_ = refuse(usage_error(fmt::format("{} must be {} or {}, not '{}'", option,
-                                             words[0].first, words[1].first, *text)));
+    status_ = failure(usage_error(fmt::format("{} must be {} or {}, not '{}'", option,
+                                              words[0].first, words[1].first, *text)));
+  }
+
+  void store(StoreWishes& into) {
+    StoreKind kind = StoreKind::kDataset;
+    choice<StoreKind>("--store", kind,
+                      {{{"folder", StoreKind::kFolder}, {"dataset", StoreKind::kDataset}}});
+    if (arguments_.has("--store")) into.kind = kind;
+    text("--plan", into.plan);
+    if (arguments_.has("--keep")) number("--keep", into.keep, kKeep);
   }
 
   void text(std::string_view option, std::string& into) {
@@ -106,7 +115,7 @@ class Reader {
   Status status_;
 };
 
-Result<GenerateOptions> generate_options(const Arguments& arguments) {
+Result<GenerateOptions> generate_options(const Arguments& arguments, StoreWishes& wishes) {
   GenerateOptions options{.path = arguments.path(), .progress = progress_mode(arguments)};
   Reader reader(arguments);
   reader.number("--cells", options.mesh.cells_across, kCells);
@@ -119,11 +128,12 @@ Result<GenerateOptions> generate_options(const Arguments& arguments) {
   reader.real("--imbalance", options.partition.imbalance, 0, 1);
   reader.number("--seed", options.mesh.seed, {});
   options.partition.seed = options.mesh.seed;
-  if (!reader.status()) return refuse(reader.status().error());
+  reader.store(wishes);
+  if (!reader.status()) return failure(reader.status().error());
   return options;
 }
 
-Result<RunOptions> run_options(const Arguments& arguments) {
+Result<RunOptions> run_options(const Arguments& arguments, StoreWishes& wishes) {
   RunOptions options{.mesh = arguments.path(), .progress = progress_mode(arguments)};
   Reader reader(arguments);
   reader.number("--steps", options.steps, kSteps);
@@ -135,13 +145,16 @@ Result<RunOptions> run_options(const Arguments& arguments) {
   reader.choice<ProblemKind>(
       "--problem", options.problem,
       {{{"diffusion", ProblemKind::kDiffusion}, {"advection", ProblemKind::kAdvection}}});
+  reader.number("--averages", options.simulation.averages, kAverages);
   reader.text("--checkpoints", options.checkpoints);
   reader.text("--mapping", options.mapping);
+  reader.store(wishes);
   if (arguments.has("--resume")) options.begin = Begin::kResume;
-  if (!reader.status()) return refuse(reader.status().error());
-  const bool needs_store = arguments.has("--resume") || arguments.has("--every");
-  if (options.checkpoints.empty() && needs_store) {
-    return refuse(usage_error("--resume and --every need --checkpoints PATH"));
+  if (!reader.status()) return failure(reader.status().error());
+  if (!options.checkpoints.empty()) return options;
+  for (const char* const option : {"--resume", "--every", "--store", "--plan", "--keep"}) {
+    if (arguments.has(option))
+      return failure(usage_error(fmt::format("{} needs --checkpoints PATH", option)));
   }
   return options;
 }
@@ -152,19 +165,25 @@ struct Answer {
   Result<Json> document;
 };
 
-/// Calls `work(team)` on all ranks; the answer of rank 0, or of this rank where it has its own.
+/// Calls `work(open_store, team)` on all ranks; the answer of rank 0, or of this rank where it has
+/// its own.
 template <class Work>
-Result<Answer> on_ranks(const Arguments& arguments, const Ranks& ranks, const Work& work) {
-  if (ranks.kind == Ranks::Kind::kThese && arguments.has("--ranks")) {
-    return refuse(usage_error("--ranks is for the program without MPI"));
+Result<Answer> on_ranks(const Arguments& arguments,
+                        const Ranks& ranks,
+                        const StoreWishes& wishes,
+                        const Work& work) {
+  const bool are_given = ranks.kind == Ranks::Kind::kThese;
+  if (are_given && arguments.has("--ranks")) {
+    return failure(usage_error("--ranks is for the program without MPI"));
   }
   const auto count = arguments.number("--ranks", 1, kRanks);
-  if (!count) return refuse(count.error());
+  if (!count) return failure(count.error());
+  const Writers writers = are_given ? Writers::kAllRanks : Writers::kOneRank;
   std::optional<Answer> answer;
   ranks.run(static_cast<std::uint32_t>(*count), [&](Team& team) {
-    Answer mine{team.rank(), work(team)};
-    const bool is_asked = ranks.kind == Ranks::Kind::kThese || team.rank() == 0;
-    if (is_asked) answer = std::move(mine);
+    Stores stores(wishes, ranks.make_runtime, writers);
+    Answer mine{team.rank(), work(stores.opener(), team)};
+    if (are_given || team.rank() == 0) answer = std::move(mine);
   });
   return std::move(*answer);
 }
@@ -177,37 +196,36 @@ command::Outcome outcome_of(const Result<Answer>& answer) {
   return outcome;
 }
 
-command::Outcome run_generate(const Arguments& arguments,
-                              const Ranks& ranks,
-                              const StoreOpener& open_store) {
-  const auto options = generate_options(arguments);
+command::Outcome run_generate(const Arguments& arguments, const Ranks& ranks) {
+  StoreWishes wishes;
+  const auto options = generate_options(arguments, wishes);
   if (!options) return command::failed(options.error());
   return outcome_of(
-      on_ranks(arguments, ranks, [&](Team& team) { return generate(*options, open_store, team); }));
+      on_ranks(arguments, ranks, wishes, [&](const StoreOpener& open_store, Team& team) {
+        return generate(*options, open_store, team);
+      }));
 }
 
-command::Outcome run_run(const Arguments& arguments,
-                         const Ranks& ranks,
-                         const StoreOpener& open_store) {
-  const auto options = run_options(arguments);
+command::Outcome run_run(const Arguments& arguments, const Ranks& ranks) {
+  StoreWishes wishes;
+  const auto options = run_options(arguments, wishes);
   if (!options) return command::failed(options.error());
-  return outcome_of(
-      on_ranks(arguments, ranks, [&](Team& team) { return run(*options, open_store, team); }));
+  return outcome_of(on_ranks(
+      arguments, ranks, wishes,
+      [&](const StoreOpener& open_store, Team& team) { return run(*options, open_store, team); }));
 }
 
 struct Command {
   std::string_view name;
   const ArgumentRules& rules;
-  command::Outcome (*run)(const Arguments&, const Ranks&, const StoreOpener&);
+  command::Outcome (*run)(const Arguments&, const Ranks&);
 };
 const std::array kCommands{Command{"generate", kGenerateRules, run_generate},
                            Command{"run", kRunRules, run_run}};
 
 }  // namespace
 
-command::Outcome run_command(std::span<const std::string_view> words,
-                             const Ranks& ranks,
-                             const StoreOpener& open_store) {
+command::Outcome run_command(std::span<const std::string_view> words, const Ranks& ranks) {
   const std::string_view name = words.empty() ? std::string_view{} : words.front();
   const auto command = std::ranges::find(kCommands, name, &Command::name);
   if (command == kCommands.end()) {
@@ -215,7 +233,7 @@ command::Outcome run_command(std::span<const std::string_view> words,
   }
   const auto arguments = Arguments::parse(words.subspan(1), command->rules);
   if (!arguments) return command::failed(arguments.error());
-  return command->run(*arguments, ranks, open_store);
+  return command->run(*arguments, ranks);
 }
 
 }  // namespace forebay::flow

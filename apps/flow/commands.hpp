@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "command/report.hpp"
-#include "flow/part_store.hpp"
+#include "flow/stores.hpp"
 #include "flow/team.hpp"
 
 namespace forebay::flow {
@@ -22,12 +22,12 @@ struct Ranks {
   } kind = Kind::kThreads;
   /// Calls the work with a team: for threads `count` times at once, else once.
   std::function<void(std::uint32_t count, const std::function<void(Team&)>& work)> run;
+  /// Of the ranks that the program has, or of this process alone where they are threads.
+  RuntimeMaker make_runtime;
 };
 
 /// Runs `words`: a command, its store, options. Progress goes to standard error meanwhile. What
 /// belongs to rank 0 is in the outcome; on other ranks there is the exit code alone.
-command::Outcome run_command(std::span<const std::string_view> words,
-                             const Ranks& ranks,
-                             const StoreOpener& open_store);
+command::Outcome run_command(std::span<const std::string_view> words, const Ranks& ranks);
 
 }  // namespace forebay::flow

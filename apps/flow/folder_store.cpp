@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -41,7 +42,7 @@ Status sync_folder(const std::string& path) {
   const int failed = descriptor < 0 || ::fsync(descriptor) != 0 ? errno : 0;
   if (descriptor >= 0) ::close(descriptor);
   if (failed == 0) return {};
-  return tl::unexpected<Error>(system_error({.operation = "sync", .path = path}, failed));
+  return failure(system_error({.operation = "sync", .path = path}, failed));
 }
 
 /// The number in "step-000042".
@@ -52,10 +53,13 @@ bool parse_step(const std::string& name, std::uint64_t& step) {
   return parsed.ec == std::errc{} && parsed.ptr == end;
 }
 
+using Receipts = std::vector<StepReceipt>;
+using Clock = std::chrono::steady_clock;
+
 class FolderWriter final : public StepWriter {
  public:
-  FolderWriter(std::string path, Team& team, std::uint64_t step)
-      : path_(std::move(path)), team_(team), step_(step) {}
+  FolderWriter(std::string path, Team& team, std::uint64_t step, Receipts& receipts)
+      : path_(std::move(path)), team_(team), step_(step), receipts_(receipts) {}
 
   Status put(const ArrayName& name,
              const ArrayShape& shape,
@@ -75,7 +79,11 @@ class FolderWriter final : public StepWriter {
     if (!written) return written;
     Status told;
     if (team_.rank() == 0) told = tell_complete();
-    return team_.agree(told);
+    const Status agreed = team_.agree(told);
+    // Whoever has waited for all of it was held up all the time.
+    const auto held_up = Clock::now() - begun_;
+    if (agreed) receipts_.push_back({step_, bytes(), begun_, held_up, held_up});
+    return agreed;
   }
 
  private:
@@ -87,10 +95,18 @@ class FolderWriter final : public StepWriter {
     return {};
   }
 
+  std::uint64_t bytes() const {
+    std::uint64_t sum = 0;
+    for (const auto& [part, arrays] : parts_)
+      for (const auto& [name, array] : arrays)
+        sum += array.bytes.size();
+    return sum;
+  }
+
   Status tell_complete() const {
     const std::string folder = step_folder(path_, step_);
     auto file = command::PublishedFile::create(folder + "/" + kComplete);
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     if (const Status published = file->publish(); !published) return published;
     return sync_folder(path_);
   }
@@ -98,6 +114,8 @@ class FolderWriter final : public StepWriter {
   std::string path_;
   Team& team_;
   std::uint64_t step_;
+  Receipts& receipts_;
+  Clock::time_point begun_ = Clock::now();
   std::map<std::uint32_t, std::map<std::string, StoredArray>> parts_;
 };
 
@@ -118,16 +136,16 @@ class FolderStore final : public PartStore {
   FolderStore(std::string path, Team& team) : path_(std::move(path)), team_(team) {}
 
   Result<std::unique_ptr<StepWriter>> begin_step(std::uint64_t step) override {
-    Status begun;
-    if (team_.rank() == 0) begun = empty_folder(step);
+    Status begun = numbers_.begin(step);
+    if (begun && team_.rank() == 0) begun = make_folder(step);
     const Status agreed = team_.agree(begun);
-    if (!agreed) return tl::unexpected<Error>(agreed.error());
-    return std::make_unique<FolderWriter>(path_, team_, step);
+    if (!agreed) return failure(agreed.error());
+    return std::make_unique<FolderWriter>(path_, team_, step, receipts_);
   }
 
   Result<std::unique_ptr<StepReader>> open_step(std::uint64_t step) override {
     const Result<std::vector<std::uint64_t>> whole = steps();
-    if (!whole) return tl::unexpected<Error>(whole.error());
+    if (!whole) return failure(whole.error());
     if (std::ranges::binary_search(*whole, step)) {
       return std::make_unique<FolderReader>(path_, step);
     }
@@ -141,8 +159,8 @@ class FolderStore final : public PartStore {
   Result<std::vector<std::uint64_t>> steps() override {
     Result<std::vector<std::uint64_t>> found;
     if (team_.rank() == 0) found = look();
-    const Status agreed = team_.agree(found ? Status() : tl::unexpected<Error>(found.error()));
-    if (!agreed) return tl::unexpected<Error>(agreed.error());
+    const Status agreed = team_.agree(found ? Status() : failure(found.error()));
+    if (!agreed) return failure(agreed.error());
     const std::uint64_t count = team_.gather<std::uint64_t>(found->size()).front();
     std::vector<std::size_t> sizes(team_.size());
     sizes.front() = count * sizeof(std::uint64_t);
@@ -153,17 +171,17 @@ class FolderStore final : public PartStore {
   }
 
   Status wait() override { return {}; }  // commit() has waited
+  Receipts receipts() const override { return receipts_; }
+  std::string description() const override { return "folder, a file for each part"; }
+
+  void begin_above(std::span<const std::uint64_t> there) { numbers_ = RisingSteps(there); }
 
  private:
-  /// The step's folder, without a step in it.
-  Status empty_folder(std::uint64_t step) const {
+  Status make_folder(std::uint64_t step) const {
     const std::string folder = step_folder(path_, step);
     std::error_code error;
     fs::create_directories(folder, error);
-    if (error) return tl::unexpected<Error>(folder_error("create", folder, error));
-    const std::string complete = folder + "/" + kComplete;
-    if (fs::remove(complete, error)) return sync_folder(folder);
-    if (error) return tl::unexpected<Error>(folder_error("remove", complete, error));
+    if (error) return failure(folder_error("create", folder, error));
     return {};
   }
 
@@ -177,13 +195,15 @@ class FolderStore final : public PartStore {
       std::error_code ignored;
       if (is_step && fs::exists(entry->path() / kComplete, ignored)) found.push_back(step);
     }
-    if (error) return tl::unexpected<Error>(folder_error("list", path_, error));
+    if (error) return failure(folder_error("list", path_, error));
     std::ranges::sort(found);
     return found;
   }
 
   std::string path_;
   Team& team_;
+  RisingSteps numbers_;
+  Receipts receipts_;
 };
 
 }  // namespace
@@ -195,14 +215,18 @@ Result<std::unique_ptr<PartStore>> open_folder_store(const std::string& path,
   std::error_code error;
   if (team.rank() == 0 && use == StoreUse::kWrite) {
     fs::create_directories(path, error);
-    if (error) opened = tl::unexpected<Error>(folder_error("create", path, error));
+    if (error) opened = failure(folder_error("create", path, error));
   } else if (team.rank() == 0 && !fs::is_directory(path, error)) {
-    opened = tl::unexpected<Error>(
-        system_error({.operation = "open", .path = path}, error ? error.value() : ENOTDIR));
+    opened =
+        failure(system_error({.operation = "open", .path = path}, error ? error.value() : ENOTDIR));
   }
   const Status agreed = team.agree(opened);
-  if (!agreed) return tl::unexpected<Error>(agreed.error());
-  return std::make_unique<FolderStore>(path, team);
+  if (!agreed) return failure(agreed.error());
+  auto store = std::make_unique<FolderStore>(path, team);
+  const auto there = store->steps();
+  if (!there) return failure(there.error());
+  store->begin_above(*there);
+  return store;
 }
 
 }  // namespace forebay::flow

@@ -7,7 +7,6 @@
 
 #include "flow/folder_store.hpp"
 #include "flow/shared_folder_testing.hpp"
-#include "flow/store_suite_testing.hpp"
 #include "flow/testing.hpp"
 
 namespace forebay::flow {
@@ -15,18 +14,6 @@ namespace {
 
 using testing::on_each_team;
 using testing::SharedFolder;
-
-TEST(FolderStore, keeps_what_every_store_must) {
-  on_each_team([](Team& team) {
-    const SharedFolder folder(team);
-    const auto store = open_folder_store(folder.file("store"), StoreUse::kWrite, team);
-    ASSERT_TRUE(store) << store.error().message();
-    testing::expect_steps_are_kept(**store, team);
-    const auto again = open_folder_store(folder.file("store"), StoreUse::kRead, team);
-    ASSERT_TRUE(again) << again.error().message();
-    testing::expect_steps_are_there(**again);
-  });
-}
 
 TEST(FolderStore, a_missing_folder_is_told_to_all_who_read) {
   on_each_team([](Team& team) {

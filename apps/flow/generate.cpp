@@ -34,7 +34,7 @@ Result<std::vector<PartSize>> write_parts(const Mesh& mesh,
   for (const std::uint32_t number : numbers) {
     const Part part = make_part(mesh, partition, number);
     const Status put = put_part(step, part);
-    if (!put) return tl::unexpected<Error>(put.error());
+    if (!put) return failure(put.error());
     sizes.push_back(
         {part.node_count(), part.elements.size(), part.neighbours.size(), part.shared_count});
     progress.advance(1);
@@ -89,7 +89,7 @@ Json document(const GenerateOptions& options,
 /// A mesh that is there stays: runs may depend on it.
 Status expect_empty(PartStore& store, const std::string& path) {
   const auto steps = store.steps();
-  if (!steps) return tl::unexpected<Error>(steps.error());
+  if (!steps) return failure(steps.error());
   if (steps->empty()) return {};
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "generate",
@@ -104,13 +104,13 @@ Result<std::vector<PartSize>> write_mesh(const GenerateOptions& options,
                                          PartStore& store,
                                          Team& team) {
   const auto step = store.begin_step(kMeshStep);
-  if (!step) return tl::unexpected<Error>(step.error());
+  if (!step) return failure(step.error());
   const PartMap map = map_in_blocks(partition.part_count(), team.size());
   const auto numbers = map.parts_of(team.rank());
   const auto mode = team.rank() == 0 ? options.progress : command::ProgressMode::kSilent;
   command::Progress progress(mode, {"making " + options.path, "parts", numbers.size()});
   auto sizes = write_parts(mesh, partition, numbers, **step, progress);
-  Status put = sizes ? Status() : tl::unexpected<Error>(sizes.error());
+  Status put = sizes ? Status() : failure(sizes.error());
   if (put && team.rank() == 0) {
     put = put_facts(**step, {partition.part_count(), mesh.node_count(), mesh.element_count(),
                              options.mesh.seed});
@@ -118,7 +118,7 @@ Result<std::vector<PartSize>> write_mesh(const GenerateOptions& options,
   Status done = team.agree(put);
   if (done) done = (*step)->commit();
   if (done) done = store.wait();
-  if (!done) return tl::unexpected<Error>(done.error());
+  if (!done) return failure(done.error());
   return gather_sizes(map, team, std::move(*sizes));
 }
 
@@ -127,15 +127,15 @@ Result<std::vector<PartSize>> write_mesh(const GenerateOptions& options,
 Result<Json> generate(const GenerateOptions& options, const StoreOpener& open_store, Team& team) {
   const auto start = std::chrono::steady_clock::now();
   const Result<Mesh> mesh = Mesh::of(options.mesh);
-  if (!mesh) return tl::unexpected<Error>(mesh.error());
+  if (!mesh) return failure(mesh.error());
   const Result<Partition> partition = Partition::of(*mesh, options.partition);
-  if (!partition) return tl::unexpected<Error>(partition.error());
+  if (!partition) return failure(partition.error());
   const auto store = open_store(options.path, StoreUse::kWrite, team);
-  if (!store) return tl::unexpected<Error>(store.error());
+  if (!store) return failure(store.error());
   const Status empty = expect_empty(**store, options.path);
-  if (!empty) return tl::unexpected<Error>(empty.error());
+  if (!empty) return failure(empty.error());
   const auto sizes = write_mesh(options, *mesh, *partition, **store, team);
-  if (!sizes) return tl::unexpected<Error>(sizes.error());
+  if (!sizes) return failure(sizes.error());
   if (team.rank() != 0) return Json::object();
   Json made = document(options, *mesh, *sizes);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program forebay-flow-mpi: the commands of forebay-flow by the ranks of an MPI job. Words,
 // document and exit codes are the same; rank 0 prints.
+#include <forebay/mpi.hpp>
+
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <mpi.h>
 
 #include "flow/commands.hpp"
-#include "flow/folder_store.hpp"
 #include "flow/mpi_team.hpp"
 
 namespace forebay::flow {
@@ -42,13 +44,19 @@ int print(const command::Outcome& outcome) {
 
 int main(int argument_count, char** argument_values) {
   using namespace forebay;
-  MPI_Init(&argument_count, &argument_values);
+  // Agents write while the solver sends: the strategy `collective` calls MPI from a thread of its
+  // own.
+  int level = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argument_count, &argument_values, MPI_THREAD_MULTIPLE, &level);
   int exit_code = command::kExitFailed;
   try {
     const std::vector<std::string_view> words(argument_values + 1,
                                               argument_values + argument_count);
-    const flow::Ranks ranks{flow::Ranks::Kind::kThese, flow::run_on_world};
-    exit_code = flow::print(flow::run_command(words, ranks, flow::open_folder_store));
+    const auto make_runtime = [](const RuntimeOptions& options) {
+      return std::make_unique<Runtime>(MPI_COMM_WORLD, options);
+    };
+    const flow::Ranks ranks{flow::Ranks::Kind::kThese, flow::run_on_world, make_runtime};
+    exit_code = flow::print(flow::run_command(words, ranks));
   } catch (const std::exception& caught) {
     flow::give_up(caught.what());
   }

@@ -83,8 +83,12 @@ class MemoryReader final : public StepReader {
 
 class MemoryStore final : public PartStore {
  public:
-  MemoryStore(MemoryShelf& shelf, Team& team) : shelf_(shelf), team_(team) {}
+  MemoryStore(MemoryShelf& shelf, Team& team)
+      : shelf_(shelf), team_(team), numbers_(shelf.steps()) {}
   Result<std::unique_ptr<StepWriter>> begin_step(std::uint64_t step) override {
+    if (const Status begun = numbers_.begin(step); !begun) {
+      return failure(begun.error());
+    }
     return std::make_unique<MemoryWriter>(shelf_, team_, step);
   }
   Result<std::unique_ptr<StepReader>> open_step(std::uint64_t step) override {
@@ -94,10 +98,13 @@ class MemoryStore final : public PartStore {
   }
   Result<std::vector<std::uint64_t>> steps() override { return shelf_.steps(); }
   Status wait() override { return {}; }
+  std::vector<StepReceipt> receipts() const override { return {}; }
+  std::string description() const override { return "memory"; }
 
  private:
   MemoryShelf& shelf_;
   Team& team_;
+  RisingSteps numbers_;
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ TEST(MemoryStore, keeps_what_every_store_must) {
       testing::expect_steps_are_kept(*store, team);
       const auto again = make_memory_store(shelf, team);
       testing::expect_steps_are_there(*again);
+      testing::expect_it_goes_on(*again, team);
     });
   }
 }

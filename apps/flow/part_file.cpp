@@ -67,7 +67,7 @@ Result<OpenFile> open(const PartFile& file) {
   errno = 0;
   opened.stream.open(file.path, std::ios::binary | std::ios::ate);
   if (!opened.stream) {
-    return tl::unexpected<Error>(
+    return failure(
         system_error({.operation = "open", .path = file.path}, errno == 0 ? EIO : errno));
   }
   opened.size_bytes = static_cast<std::uint64_t>(opened.stream.tellg());
@@ -80,7 +80,7 @@ Status read_bytes(const PartFile& file, OpenFile& opened, std::span<std::byte> i
   opened.stream.read(reinterpret_cast<char*>(into.data()),
                      static_cast<std::streamsize>(into.size()));
   if (!opened.stream) {
-    return tl::unexpected<Error>(
+    return failure(
         system_error({.operation = "read", .path = file.path, .offset_bytes = opened.offset},
                      errno == 0 ? EIO : errno));
   }
@@ -94,7 +94,7 @@ Result<ArrayHead> read_head(const PartFile& file, OpenFile& opened) {
   ArrayHead head;
   if (opened.left() < sizeof(head)) return damage(file, offset, "the file ends inside an array");
   const Status done = read_bytes(file, opened, std::as_writable_bytes(std::span(&head, 1)));
-  if (!done) return tl::unexpected<Error>(done.error());
+  if (!done) return failure(done.error());
   const bool is_known = head.kind >= static_cast<std::uint32_t>(ElementKind::kU32) &&
                         head.kind <= static_cast<std::uint32_t>(ElementKind::kF64);
   if (!is_known || head.width == 0) return damage(file, offset, "there is no such type");
@@ -113,7 +113,7 @@ bool has_name(const ArrayHead& head, const std::string& name) {
 
 Status write_part_file(const PartFile& file, const std::map<std::string, StoredArray>& arrays) {
   auto published = command::PublishedFile::create(file.path);
-  if (!published) return tl::unexpected<Error>(published.error());
+  if (!published) return failure(published.error());
   std::uint64_t offset = 0;
   const auto append = [&](std::span<const std::byte> bytes) {
     const Status written = published->write(offset, bytes);
@@ -132,11 +132,11 @@ Status write_part_file(const PartFile& file, const std::map<std::string, StoredA
 
 Result<StoredArray> read_part_file(const PartFile& file, const std::string& name) {
   auto opened = open(file);
-  if (!opened) return tl::unexpected<Error>(opened.error());
+  if (!opened) return failure(opened.error());
   while (opened->left() > 0) {
     const std::uint64_t offset = opened->offset;
     const Result<ArrayHead> head = read_head(file, *opened);
-    if (!head) return tl::unexpected<Error>(head.error());
+    if (!head) return failure(head.error());
     StoredArray array{{static_cast<ElementKind>(head->kind), head->width, head->rows}, {}};
     if (!has_name(*head, name)) {
       opened->offset += array.shape.size_bytes();
@@ -145,7 +145,7 @@ Result<StoredArray> read_part_file(const PartFile& file, const std::string& name
     }
     array.bytes.resize(array.shape.size_bytes());
     const Status done = read_bytes(file, *opened, array.bytes);
-    if (!done) return tl::unexpected<Error>(done.error());
+    if (!done) return failure(done.error());
     if (fingerprint_of(file, *head, array.bytes) == head->fingerprint) return array;
     return damage(file, offset,
                   fmt::format("array {} of part {} of step {} is not what was written", name,

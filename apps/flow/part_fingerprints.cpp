@@ -31,14 +31,15 @@ std::uint64_t fingerprint_of_all(const PartSet& set,
 
 std::uint64_t fingerprint_of_values(const PartSet& set,
                                     Team& team,
-                                    std::span<const double> values) {
+                                    std::span<const double> values,
+                                    std::size_t width) {
   std::vector<std::uint64_t> of_parts;
   for (std::size_t i = 0; i < set.parts().size(); ++i) {
     const Part& part = set.parts()[i];
-    const auto piece = set.piece(values, i);
+    const auto piece = set.rows(values, width, i);
     Fingerprint one;
-    one.add(std::as_bytes(piece.first(part.owned_shared_count)));
-    one.add(std::as_bytes(piece.subspan(part.shared_count)));
+    one.add(std::as_bytes(piece.first(part.owned_shared_count * width)));
+    one.add(std::as_bytes(piece.subspan(part.shared_count * width)));
     of_parts.push_back(one.value());
   }
   return fingerprint_of_all(set, team, of_parts);

@@ -5,6 +5,7 @@
 
 #include <forebay/error.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -18,8 +19,11 @@ std::uint64_t fingerprint_of_all(const PartSet& set,
                                  Team& team,
                                  std::span<const std::uint64_t> of_parts);
 
-/// Collective. Of the values of owned nodes.
-std::uint64_t fingerprint_of_values(const PartSet& set, Team& team, std::span<const double> values);
+/// Collective. Of the values of owned nodes, `width` for each.
+std::uint64_t fingerprint_of_values(const PartSet& set,
+                                    Team& team,
+                                    std::span<const double> values,
+                                    std::size_t width = 1);
 
 /// Collective. Of nodes, places, marks and elements.
 std::uint64_t fingerprint_of_mesh(const PartSet& set, Team& team);

@@ -40,6 +40,12 @@ class PartSet {
   std::span<const double> piece(const Vector& vector, std::size_t i) const {
     return piece(std::span<const double>(vector), i);
   }
+  /// The same of an array that has `width` values for each node, those of a node together.
+  std::span<const double> rows(std::span<const double> all,
+                               std::size_t width,
+                               std::size_t i) const {
+    return all.subspan(first_[i] * width, (first_[i + 1] - first_[i]) * width);
+  }
 
  private:
   PartMap map_;

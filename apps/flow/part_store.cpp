@@ -13,4 +13,16 @@ Error StepReader::other_shape(const ArrayName& name) {
                                      name.name, name.part)});
 }
 
+Status RisingSteps::begin(std::uint64_t step) {
+  if (last_ && step <= *last_) {
+    return failure(
+        {.kind = ErrorClass::kInvalidArgument,
+         .operation = "begin step",
+         .cause = fmt::format("step {} is not above step {}, which is there or was begun", step,
+                              *last_)});
+  }
+  last_ = step;
+  return {};
+}
+
 }  // namespace forebay::flow

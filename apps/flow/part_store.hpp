@@ -6,10 +6,12 @@
 #include <forebay/error.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -91,11 +93,11 @@ class StepReader {
   template <class Value>
   Result<std::vector<Value>> get_values(const ArrayName& name, std::uint32_t width = 1) {
     const Result<StoredArray> array = get(name);
-    if (!array) return tl::unexpected<Error>(array.error());
+    if (!array) return failure(array.error());
     const ArrayShape& shape = array->shape;
     const ArrayShape wanted{kind_of<Value>(), width, shape.rows};
     if (shape != wanted || array->bytes.size() != shape.size_bytes()) {
-      return tl::unexpected<Error>(other_shape(name));
+      return failure(other_shape(name));
     }
     std::vector<Value> values(array->bytes.size() / sizeof(Value));
     std::ranges::copy(array->bytes, std::as_writable_bytes(std::span(values)).begin());
@@ -106,6 +108,28 @@ class StepReader {
   static Error other_shape(const ArrayName& name);
 };
 
+/// What became of a step that was committed, as one rank saw it.
+struct StepReceipt {
+  std::uint64_t step = 0;
+  std::uint64_t bytes = 0;  ///< of this rank's arrays
+  std::chrono::steady_clock::time_point begun;
+  std::chrono::nanoseconds perceived{};  ///< this rank was held up so long
+  std::chrono::nanoseconds durable{};    ///< from its beginning until all of it was on storage
+};
+
+/// Holds a store to rising numbers.
+class RisingSteps {
+ public:
+  /// Above those that are there.
+  explicit RisingSteps(std::span<const std::uint64_t> there = {}) {
+    if (!there.empty()) last_ = there.back();
+  }
+  Status begin(std::uint64_t step);
+
+ private:
+  std::optional<std::uint64_t> last_;
+};
+
 /// Steps by number. Collective calls are made by all ranks of a team, and end alike on all.
 class PartStore {
  public:
@@ -114,7 +138,11 @@ class PartStore {
   PartStore& operator=(const PartStore&) = delete;
   virtual ~PartStore() = default;
 
-  /// Collective. One step at a time; a step that is there already is replaced by commit().
+  /// Collective. One step at a time. Numbers rise: kInvalidArgument for one that is not above all
+  /// that were there when the store was opened, and all that it has begun. So nothing that is whole
+  /// is ever replaced: who resumes goes on from the newest step. What a run that was killed had not
+  /// made whole is not there; its number is free. An earlier step that could not be kept may be
+  /// told by put() of this one.
   virtual Result<std::unique_ptr<StepWriter>> begin_step(std::uint64_t step) = 0;
   /// Collective. kNotFound if there is no such step.
   virtual Result<std::unique_ptr<StepReader>> open_step(std::uint64_t step) = 0;
@@ -123,6 +151,11 @@ class PartStore {
   /// Collective. Comes back when all steps that were committed are durable; the failure of the
   /// first that is not.
   virtual Status wait() = 0;
+  /// Of steps that this rank has committed, those that are known to be durable, in their order;
+  /// empty where the store cannot tell. Not collective.
+  virtual std::vector<StepReceipt> receipts() const = 0;
+  /// What it is, in a few words for people. Not collective.
+  virtual std::string description() const = 0;
 };
 
 enum class StoreUse : std::uint8_t { kRead, kWrite };

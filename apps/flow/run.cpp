@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "flow/checkpoint.hpp"
+#include "flow/checkpoint_report.hpp"
+#include "flow/fingerprint.hpp"
 #include "flow/part_fingerprints.hpp"
 #include "flow/part_map.hpp"
 #include "flow/stored_mesh.hpp"
@@ -20,18 +22,16 @@ using command::Json;
 
 namespace {
 
-tl::unexpected<Error> refuse(const Error& error) { return tl::unexpected<Error>(error); }
-
 /// The parts of this rank, from the mesh's store.
 Result<PartSet> read_own_parts(const RunOptions& options, StepReader& step, Team& team) {
   const Result<MeshFacts> facts = get_facts(step);
-  if (!facts) return refuse(facts.error());
+  if (!facts) return failure(facts.error());
   auto map = map_by_name(options.mapping, static_cast<std::uint32_t>(facts->parts), team.size());
-  if (!map) return refuse(map.error());
+  if (!map) return failure(map.error());
   std::vector<Part> parts;
   for (const std::uint32_t number : map->parts_of(team.rank())) {
     Result<Part> part = get_part(step, number, *facts);
-    if (!part) return refuse(part.error());
+    if (!part) return failure(part.error());
     parts.push_back(std::move(*part));
   }
   return PartSet(std::move(*map), team.rank(), std::move(parts));
@@ -40,13 +40,13 @@ Result<PartSet> read_own_parts(const RunOptions& options, StepReader& step, Team
 /// Collective.
 Result<PartSet> read_parts(const RunOptions& options, const StoreOpener& open_store, Team& team) {
   const auto store = open_store(options.mesh, StoreUse::kRead, team);
-  if (!store) return refuse(store.error());
+  if (!store) return failure(store.error());
   const auto step = (*store)->open_step(kMeshStep);
-  if (!step) return refuse(located(step.error(), options.mesh));
+  if (!step) return failure(located(step.error(), options.mesh));
   Result<PartSet> set = read_own_parts(options, **step, team);
-  Status agreed = team.agree(set ? Status() : refuse(located(set.error(), options.mesh)));
+  Status agreed = team.agree(set ? Status() : failure(located(set.error(), options.mesh)));
   if (agreed) agreed = check_neighbours(*set, team);
-  if (!agreed) return refuse(located(agreed.error(), options.mesh));
+  if (!agreed) return failure(located(agreed.error(), options.mesh));
   return set;
 }
 
@@ -72,45 +72,41 @@ class Run {
   Status begin(const StoreOpener& open_store) {
     if (options_.checkpoints.empty()) return {};
     auto store = open_store(options_.checkpoints, StoreUse::kWrite, team_);
-    if (!store) return refuse(store.error());
+    if (!store) return failure(store.error());
     store_ = std::move(*store);
     const auto steps = store_->steps();
-    if (!steps) return refuse(steps.error());
+    if (!steps) return failure(steps.error());
     if (steps->empty()) return {};
     if (options_.begin == Begin::kAfresh) return in_the_way(steps->back());
     const Status read = read_checkpoint(checkpoints(), steps->back(), simulation_);
-    if (!read) return refuse(located(read.error(), options_.checkpoints));
+    if (!read) return failure(located(read.error(), options_.checkpoints));
     record_.first_step = steps->back();
     return {};
   }
 
   Status go_on() {
-    const std::uint64_t done = simulation_.steps_done();
-    const std::uint64_t rest = options_.steps - std::min(options_.steps, done);
-    const auto mode = team_.rank() == 0 ? options_.progress : command::ProgressMode::kSilent;
-    command::Progress progress(mode, {"computing", "steps", rest});
-    for (std::uint64_t i = 0; i < rest; ++i) {
-      const Result<SolverReport> report = simulation_.advance();
-      if (!report) return refuse(report.error());
-      record_.iterations += report->iterations;
-      record_.relative_residual_max =
-          std::max(record_.relative_residual_max, report->relative_residual);
-      const std::uint64_t step = simulation_.steps_done();
-      const bool is_kept = step % options_.every == 0 || step == options_.steps;
-      const Status kept = is_kept ? keep() : Status();
-      if (!kept) return kept;
-      progress.advance(1);
+    kept_.start = Clock::now();
+    const Status computed = compute();
+    if (!computed || !store_) return computed;
+    const auto ended = Clock::now();
+    PhaseTimes& times = simulation_.times();
+    Status durable;
+    {
+      const PhaseTimer timer(times.checkpoint_s);
+      durable = store_->wait();
     }
-    if (!store_) return {};
-    const PhaseTimer timer(simulation_.times().checkpoint_s);
-    return store_->wait();
+    const auto last = Clock::now();
+    kept_.steps_s = std::chrono::duration<double>(last - kept_.start).count();
+    kept_.drain_s = std::chrono::duration<double>(last - ended).count();
+    kept_.blocked_s = times.checkpoint_s;
+    return durable;
   }
 
   Json document() {
-    const std::uint64_t print = fingerprint_of_values(set_, team_, simulation_.values());
     PhaseTimes unused;
     ScalarProducts products(set_, team_, unused);
     const double norm = std::sqrt(products.of(simulation_.values(), simulation_.values()));
+    const Json kept = store_ ? report_of_checkpoints(*store_, kept_, team_) : Json();
     return {{"mesh", options_.mesh},
             {"checkpoints", options_.checkpoints.empty() ? Json() : Json(options_.checkpoints)},
             {"problem", name_of(options_.problem)},
@@ -123,13 +119,47 @@ class Run {
             {"iterations", record_.iterations},
             {"relative_residual_max", record_.relative_residual_max},
             {"checkpoints_written", record_.checkpoints},
-            {"fingerprint", fmt::format("{:016x}", print)},
+            {"fingerprint", fmt::format("{:016x}", fingerprint())},
             {"norm", norm},
+            {"kept", kept},
             {"times_s", times_document()}};
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   Checkpoints checkpoints() { return {*store_, set_, team_, settings_}; }
+
+  Status compute() {
+    const std::uint64_t done = simulation_.steps_done();
+    const std::uint64_t rest = options_.steps - std::min(options_.steps, done);
+    const auto mode = team_.rank() == 0 ? options_.progress : command::ProgressMode::kSilent;
+    command::Progress progress(mode, {"computing", "steps", rest});
+    for (std::uint64_t i = 0; i < rest; ++i) {
+      const Result<SolverReport> report = simulation_.advance();
+      if (!report) return failure(report.error());
+      record_.iterations += report->iterations;
+      record_.relative_residual_max =
+          std::max(record_.relative_residual_max, report->relative_residual);
+      const std::uint64_t step = simulation_.steps_done();
+      const bool is_kept = step % options_.every == 0 || step == options_.steps;
+      const Status kept = is_kept ? keep() : Status();
+      if (!kept) return kept;
+      progress.advance(1);
+    }
+    return {};
+  }
+
+  /// Of values, and of averages where there are some.
+  std::uint64_t fingerprint() {
+    const std::uint64_t of_values = fingerprint_of_values(set_, team_, simulation_.values());
+    const std::uint32_t width = options_.simulation.averages;
+    if (width == 0) return of_values;
+    Fingerprint both;
+    both.add(of_values);
+    both.add(fingerprint_of_values(set_, team_, simulation_.averages(), width));
+    return both.value();
+  }
 
   Status keep() {
     if (!store_) return {};
@@ -178,6 +208,7 @@ class Run {
   RunSettings settings_;
   std::unique_ptr<PartStore> store_;
   RunRecord record_;
+  CheckpointTimes kept_;
 };
 
 }  // namespace
@@ -185,11 +216,11 @@ class Run {
 Result<Json> run(const RunOptions& options, const StoreOpener& open_store, Team& team) {
   const auto start = std::chrono::steady_clock::now();
   const Result<PartSet> set = read_parts(options, open_store, team);
-  if (!set) return refuse(set.error());
+  if (!set) return failure(set.error());
   Run running(options, *set, team);
   Status status = running.begin(open_store);
   if (status) status = running.go_on();
-  if (!status) return refuse(status.error());
+  if (!status) return failure(status.error());
   Json document = running.document();
   if (team.rank() != 0) return Json::object();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;

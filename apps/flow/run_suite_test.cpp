@@ -16,6 +16,7 @@ namespace forebay::flow {
 namespace {
 
 using command::Json;
+using testing::on_each_store;
 using testing::on_each_team;
 using testing::SharedFolder;
 
@@ -26,12 +27,15 @@ GenerateOptions small_mesh(const std::string& path) {
 }
 
 /// Bits after so many steps, by one rank without checkpoints.
-std::string bits_alone(ProblemKind problem, std::uint64_t steps) {
+std::string bits_alone(ProblemKind problem, std::uint64_t steps, std::uint32_t averages = 0) {
   std::string bits;
   run_as_threads(1, [&](Team& team) {
     const SharedFolder folder(team);
     ASSERT_TRUE(generate(small_mesh(folder.file("mesh")), open_folder_store, team));
-    const auto done = run({.mesh = folder.file("mesh"), .steps = steps, .problem = problem},
+    const auto done = run({.mesh = folder.file("mesh"),
+                           .steps = steps,
+                           .problem = problem,
+                           .simulation = {.averages = averages}},
                           open_folder_store, team);
     ASSERT_TRUE(done) << done.error().message();
     bits = (*done)["fingerprint"];
@@ -40,21 +44,25 @@ std::string bits_alone(ProblemKind problem, std::uint64_t steps) {
 }
 
 /// Three steps, four more on another map, and once more from the end.
-void expect_bits_after_restarts(Team& team, ProblemKind problem, const std::string& wanted) {
+void expect_bits_after_restarts(Team& team,
+                                const StoreOpener& open_store,
+                                ProblemKind problem,
+                                const std::string& wanted) {
   const SharedFolder folder(team);
-  ASSERT_TRUE(generate(small_mesh(folder.file("mesh")), open_folder_store, team));
+  ASSERT_TRUE(generate(small_mesh(folder.file("mesh")), open_store, team));
   RunOptions options{.mesh = folder.file("mesh"),
                      .checkpoints = folder.file("saved"),
                      .steps = 3,
                      .every = 2,
-                     .problem = problem};
-  const auto first = run(options, open_folder_store, team);
+                     .problem = problem,
+                     .simulation = {.averages = 2}};
+  const auto first = run(options, open_store, team);
   ASSERT_TRUE(first) << first.error().message();
   options.begin = Begin::kResume;
   options.steps = 7;
   for (const char* const mapping : {"random:5", "round-robin"}) {
     options.mapping = mapping;
-    const auto second = run(options, open_folder_store, team);
+    const auto second = run(options, open_store, team);
     ASSERT_TRUE(second) << second.error().message();
     if (team.rank() > 0) continue;
     EXPECT_EQ((*second)["fingerprint"], wanted);
@@ -65,8 +73,10 @@ void expect_bits_after_restarts(Team& team, ProblemKind problem, const std::stri
 
 TEST(Run, taken_up_again_anywhere_ends_with_the_same_bits) {
   for (const ProblemKind problem : {ProblemKind::kDiffusion, ProblemKind::kAdvection}) {
-    const std::string wanted = bits_alone(problem, 7);
-    on_each_team([&](Team& team) { expect_bits_after_restarts(team, problem, wanted); });
+    const std::string wanted = bits_alone(problem, 7, 2);
+    on_each_store([&](Team& team, const StoreOpener& open_store) {
+      expect_bits_after_restarts(team, open_store, problem, wanted);
+    });
   }
 }
 
@@ -104,36 +114,40 @@ TEST(Run, damage_is_told_to_all_ranks_with_its_file) {
 }
 
 TEST(Run, other_settings_and_old_checkpoints_are_refused) {
-  on_each_team([&](Team& team) {
+  on_each_store([&](Team& team, const StoreOpener& open_store) {
     const SharedFolder folder(team);
-    ASSERT_TRUE(generate(small_mesh(folder.file("mesh")), open_folder_store, team));
+    ASSERT_TRUE(generate(small_mesh(folder.file("mesh")), open_store, team));
     const RunOptions good{
         .mesh = folder.file("mesh"), .checkpoints = folder.file("saved"), .steps = 2};
-    ASSERT_TRUE(run(good, open_folder_store, team));
-    const auto afresh = run(good, open_folder_store, team);
+    ASSERT_TRUE(run(good, open_store, team));
+    const auto afresh = run(good, open_store, team);
     ASSERT_FALSE(afresh);
     EXPECT_NE(afresh.error().cause().find("--resume"), std::string::npos);
-    std::map<std::string, RunOptions> others{
-        {"--problem", good}, {"--step-length", good}, {"--tolerance", good}, {"--restart", good}};
+    std::map<std::string, RunOptions> others{{"--problem", good},
+                                             {"--step-length", good},
+                                             {"--tolerance", good},
+                                             {"--restart", good},
+                                             {"--averages", good}};
     others["--problem"].problem = ProblemKind::kAdvection;
     others["--step-length"].simulation.step_length = 0.06;
     others["--tolerance"].simulation.solver.tolerance = 1e-9;
+    others["--averages"].simulation.averages = 1;
     others["--restart"].simulation.solver.restart = 31;
     for (auto& [name, options] : others) {
       options.begin = Begin::kResume;
-      const auto done = run(options, open_folder_store, team);
+      const auto done = run(options, open_store, team);
       ASSERT_FALSE(done) << name;
       EXPECT_EQ(done.error().kind(), ErrorClass::kInvalidArgument);
       EXPECT_NE(done.error().cause().find(name), std::string::npos) << done.error().cause();
     }
     GenerateOptions other = small_mesh(folder.file("other"));
     other.mesh.seed = 4;
-    ASSERT_TRUE(generate(other, open_folder_store, team));
+    ASSERT_TRUE(generate(other, open_store, team));
     RunOptions options = good;
     options.begin = Begin::kResume;
     options.mesh = folder.file("other");
-    EXPECT_FALSE(run(options, open_folder_store, team));
-    EXPECT_FALSE(generate(small_mesh(folder.file("mesh")), open_folder_store, team));
+    EXPECT_FALSE(run(options, open_store, team));
+    EXPECT_FALSE(generate(small_mesh(folder.file("mesh")), open_store, team));
   });
 }
 

@@ -18,7 +18,7 @@ using testing::CutMesh;
 using testing::for_each_node;
 using testing::on_each_map;
 
-const CutMesh& some_parts() {
+const CutMesh& summed_parts() {
   static const CutMesh cut = CutMesh::of({.cells_across = 5, .cells_along = 12}, {.parts = 11});
   return cut;
 }
@@ -41,7 +41,7 @@ Vector contributions(const PartSet& set, std::optional<std::uint32_t> as = {}) {
 }
 
 TEST(SharedSums, each_copy_is_the_sum_in_rising_order_of_parts) {
-  const CutMesh& cut = some_parts();
+  const CutMesh& cut = summed_parts();
   std::map<std::uint64_t, double> wanted;
   for (const Part& part : cut.parts) {
     for (const std::uint64_t node : part.nodes)
@@ -60,7 +60,7 @@ TEST(SharedSums, each_copy_is_the_sum_in_rising_order_of_parts) {
 }
 
 TEST(ScalarProducts, each_node_counts_once_and_the_order_is_that_of_parts) {
-  const CutMesh& cut = some_parts();
+  const CutMesh& cut = summed_parts();
   double alone = 0;
   run_as_threads(1, [&](Team& team) {
     const PartSet set = cut.set_of(map_in_blocks(11, 1), 0);
@@ -89,7 +89,7 @@ TEST(ScalarProducts, each_node_counts_once_and_the_order_is_that_of_parts) {
 }
 
 TEST(Fingerprints, do_not_depend_on_ranks_and_change_with_one_bit) {
-  const CutMesh& cut = some_parts();
+  const CutMesh& cut = summed_parts();
   std::uint64_t alone = 0;
   run_as_threads(1, [&](Team& team) {
     alone = fingerprint_of_mesh(cut.set_of(map_in_blocks(11, 1), 0), team);
@@ -107,7 +107,7 @@ TEST(Fingerprints, do_not_depend_on_ranks_and_change_with_one_bit) {
 
 TEST(Fingerprints, neighbours_that_disagree_are_found_on_all_ranks) {
   on_each_map(11, [](Team& team, const PartMap& map) {
-    CutMesh cut = some_parts();
+    CutMesh cut = summed_parts();
     EXPECT_TRUE(check_neighbours(cut.set_of(map, team.rank()), team));
     cut.parts[4].neighbours.front().nodes.pop_back();
     const Status checked = check_neighbours(cut.set_of(map, team.rank()), team);

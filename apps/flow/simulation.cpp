@@ -19,6 +19,7 @@ Simulation::Simulation(const PartSet& set,
     for (const Point& place : part.coordinates)
       values_.push_back(problem.initial(place));
   }
+  averages_.resize(values_.size() * options.averages);
 }
 
 Result<SolverReport> Simulation::advance() {
@@ -39,12 +40,28 @@ Result<SolverReport> Simulation::advance() {
   }
   values_ = std::move(next);
   ++steps_done_;
+  update_averages();
   return report;
 }
 
-void Simulation::restore(std::uint64_t steps_done, std::span<const double> values) {
+void Simulation::update_averages() {
+  const std::size_t width = options_.averages;
+  for (std::size_t node = 0; node < values_.size(); ++node) {
+    const std::span mine = std::span(averages_).subspan(node * width, width);
+    double steps = 2;
+    for (double& average : mine) {
+      average += (values_[node] - average) / steps;
+      steps += 1;
+    }
+  }
+}
+
+void Simulation::restore(std::uint64_t steps_done,
+                         std::span<const double> values,
+                         std::span<const double> averages) {
   steps_done_ = steps_done;
   std::ranges::copy(values, values_.begin());
+  std::ranges::copy(averages, averages_.begin());
 }
 
 }  // namespace forebay::flow

@@ -21,6 +21,9 @@ namespace forebay::flow {
 struct SimulationOptions {
   double step_length = 0.05;
   SolverOptions solver;
+  /// Running means that are kept at each node, over 2, 3, 4 ... steps, as solvers keep them for the
+  /// statistics of a flow.
+  std::uint32_t averages = 0;
 };
 
 /// All calls but accessors are collective, and their results are the same on all ranks. References
@@ -36,16 +39,22 @@ class Simulation {
   /// that before the step then.
   Result<SolverReport> advance();
 
-  /// Goes on from what steps_done() and values() were.
-  void restore(std::uint64_t steps_done, std::span<const double> values);
+  /// Goes on from what steps_done(), values() and averages() were.
+  void restore(std::uint64_t steps_done,
+               std::span<const double> values,
+               std::span<const double> averages = {});
 
   std::uint64_t steps_done() const noexcept { return steps_done_; }
   double time() const noexcept { return static_cast<double>(steps_done_) * options_.step_length; }
   std::span<const double> values() const noexcept { return values_; }
+  /// SimulationOptions::averages for each node, those of a node together.
+  std::span<const double> averages() const noexcept { return averages_; }
   PhaseTimes& times() noexcept { return times_; }
   StepSystem& system() noexcept { return system_; }
 
  private:
+  void update_averages();
+
   const Problem& problem_;
   SimulationOptions options_;
   PhaseTimes times_;
@@ -53,6 +62,7 @@ class Simulation {
   ScalarProducts products_;
   std::uint64_t steps_done_ = 0;
   Vector values_;
+  Vector averages_;
 };
 
 }  // namespace forebay::flow

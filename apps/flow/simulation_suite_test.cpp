@@ -19,7 +19,7 @@ using testing::on_each_team;
 
 constexpr std::uint32_t kParts = 13;
 
-const CutMesh& some_parts() {
+const CutMesh& parts_of_tube() {
   static const CutMesh cut =
       CutMesh::of({.cells_across = 6, .cells_along = 15, .seed = 21}, {.parts = kParts, .seed = 4});
   return cut;
@@ -37,7 +37,7 @@ std::vector<std::uint64_t> alone(ProblemKind kind) {
   const auto problem = make_problem(kind);
   std::vector<std::uint64_t> prints;
   run_as_threads(1, [&](Team& team) {
-    const PartSet set = some_parts().set_of(map_in_blocks(kParts, 1), 0);
+    const PartSet set = parts_of_tube().set_of(map_in_blocks(kParts, 1), 0);
     Simulation simulation(set, team, *problem, {});
     for (int step = 0; step < 4; ++step) {
       advance(simulation, 1);
@@ -53,7 +53,7 @@ TEST(Simulation, bits_do_not_depend_on_ranks_or_map) {
     EXPECT_NE(wanted[0], wanted[1]);
     const auto problem = make_problem(kind);
     on_each_map(kParts, [&](Team& team, const PartMap& map) {
-      const PartSet set = some_parts().set_of(map, team.rank());
+      const PartSet set = parts_of_tube().set_of(map, team.rank());
       Simulation simulation(set, team, *problem, {});
       for (const std::uint64_t print : wanted) {
         advance(simulation, 1);
@@ -69,7 +69,7 @@ using Saved = std::map<std::uint32_t, std::vector<double>>;
 Saved saved_alone(const Problem& problem) {
   Saved saved;
   run_as_threads(1, [&](Team& team) {
-    const PartSet set = some_parts().set_of(map_in_blocks(kParts, 1), 0);
+    const PartSet set = parts_of_tube().set_of(map_in_blocks(kParts, 1), 0);
     Simulation simulation(set, team, problem, {});
     advance(simulation, 2);
     for_each_node(set, simulation.values(), [&](const Part& part, std::size_t, double value) {
@@ -85,7 +85,8 @@ TEST(Simulation, a_restart_elsewhere_goes_on_with_the_same_bits) {
     const auto problem = make_problem(kind);
     const Saved saved = saved_alone(*problem);
     on_each_team([&](Team& team) {
-      const PartSet set = some_parts().set_of(map_at_random(kParts, team.size(), 9), team.rank());
+      const PartSet set =
+          parts_of_tube().set_of(map_at_random(kParts, team.size(), 9), team.rank());
       Simulation simulation(set, team, *problem, {});
       Vector values;
       for (const Part& part : set.parts()) {
@@ -99,10 +100,26 @@ TEST(Simulation, a_restart_elsewhere_goes_on_with_the_same_bits) {
   }
 }
 
+TEST(Simulation, averages_are_means_of_the_last_steps) {
+  const auto problem = make_problem(ProblemKind::kDiffusion);
+  on_each_team([&](Team& team) {
+    const PartSet set = parts_of_tube().set_of(map_in_blocks(kParts, team.size()), team.rank());
+    Simulation simulation(set, team, *problem, {.averages = 2});
+    advance(simulation, 1);
+    const Vector first(simulation.values().begin(), simulation.values().end());
+    advance(simulation, 1);
+    for (std::size_t node = 0; node < first.size(); ++node) {
+      const double second = simulation.values()[node];
+      EXPECT_DOUBLE_EQ(simulation.averages()[2 * node], first[node] / 4 + second / 2);
+      EXPECT_DOUBLE_EQ(simulation.averages()[2 * node + 1], first[node] * 2 / 9 + second / 3);
+    }
+  });
+}
+
 TEST(Simulation, copies_of_a_node_are_equal) {
   const auto problem = make_problem(ProblemKind::kAdvection);
   run_as_threads(1, [&](Team& team) {
-    const PartSet set = some_parts().set_of(map_in_blocks(kParts, 1), 0);
+    const PartSet set = parts_of_tube().set_of(map_in_blocks(kParts, 1), 0);
     Simulation simulation(set, team, *problem, {});
     advance(simulation, 2);
     std::map<std::uint64_t, double> values;

@@ -72,22 +72,58 @@ inline void expect_steps_are_there(PartStore& store) {
     expect_step(store, step);
 }
 
+/// Collective. Numbers that do not rise are refused, and nothing changes.
+inline void expect_refused(PartStore& store, const std::vector<std::uint64_t>& numbers) {
+  for (const std::uint64_t step : numbers) {
+    const auto begun = store.begin_step(step);
+    ASSERT_FALSE(begun) << step;
+    EXPECT_EQ(begun.error().kind(), ErrorClass::kInvalidArgument);
+  }
+}
+
+/// Collective. Begins a step and does not commit it.
+inline void drop_step(PartStore& store, std::uint64_t step) {
+  const auto dropped = store.begin_step(step);
+  ASSERT_TRUE(dropped) << dropped.error().message();
+  ASSERT_TRUE((*dropped)->put_values<double>({"values", 0}, std::vector<double>{1}));
+}
+
+/// Of the steps of expect_steps_are_kept(), where the store tells.
+inline void expect_receipts(const std::vector<StepReceipt>& receipts) {
+  if (receipts.empty()) return;
+  ASSERT_EQ(receipts.size(), 3U);
+  EXPECT_EQ(receipts.back().step, 100U);
+  for (const StepReceipt& receipt : receipts) {
+    EXPECT_GT(receipt.durable.count(), 0);
+    EXPECT_LE(receipt.perceived, receipt.durable);
+  }
+}
+
 /// Collective, on an empty store.
 inline void expect_steps_are_kept(PartStore& store, Team& team) {
   expect_numbers(store, {});
-  for (const std::uint64_t step : {2U, 0U, 100U, 2U})
+  for (const std::uint64_t step : {0U, 2U})
     write_step(store, team, step);
-  {
-    const auto dropped = store.begin_step(7);
-    ASSERT_TRUE(dropped) << dropped.error().message();
-    ASSERT_TRUE((*dropped)->put_values<double>({"values", 0}, std::vector<double>{1}));
-  }
+  drop_step(store, 7);
+  expect_refused(store, {0, 2, 7});
+  write_step(store, team, 100);
   const Status durable = store.wait();
   ASSERT_TRUE(durable) << durable.error().message();
+  expect_receipts(store.receipts());
   expect_steps_are_there(store);
   const auto missing = store.open_step(7);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().kind(), ErrorClass::kNotFound);
+}
+
+/// Collective, on a store that is opened again after expect_steps_are_kept().
+inline void expect_it_goes_on(PartStore& store, Team& team) {
+  expect_refused(store, {3, 100});
+  write_step(store, team, 101);
+  const Status durable = store.wait();
+  ASSERT_TRUE(durable) << durable.error().message();
+  expect_numbers(store, {0, 2, 100, 101});
+  expect_step(store, 101);
 }
 
 }  // namespace forebay::flow::testing

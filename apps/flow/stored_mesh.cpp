@@ -49,7 +49,7 @@ class PartReader {
     if (!status_) return {};
     Result<std::vector<Value>> values = step_.get_values<Value>({name, part_}, width);
     if (values) return std::move(*values);
-    status_ = tl::unexpected<Error>(values.error());
+    status_ = failure(values.error());
     return {};
   }
   const Status& status() const { return status_; }
@@ -159,7 +159,7 @@ Status put_facts(StepWriter& step, const MeshFacts& facts) {
 
 Result<MeshFacts> get_facts(StepReader& step) {
   const auto numbers = step.get_values<std::uint64_t>({"facts", 0});
-  if (!numbers) return tl::unexpected<Error>(numbers.error());
+  if (!numbers) return failure(numbers.error());
   if (numbers->size() != kFactNumbers) return damage(0, "facts", "it has another length");
   const std::uint64_t version = numbers->front();
   const MeshFacts facts{(*numbers)[1], (*numbers)[2], (*numbers)[3], (*numbers)[4]};
@@ -204,7 +204,7 @@ Result<Part> get_part(StepReader& step, std::uint32_t number, const MeshFacts& f
   if (status) status = unpack_neighbours(part, pairs, shared);
   if (status) status = check_neighbours_of(part, facts);
   if (status) status = find_groups(part);
-  if (!status) return tl::unexpected<Error>(status.error());
+  if (!status) return failure(status.error());
   return part;
 }
 

@@ -14,13 +14,13 @@ namespace {
 
 using testing::CutMesh;
 
-const CutMesh& some_parts() {
+const CutMesh& parts_to_store() {
   static const CutMesh cut = CutMesh::of({.cells_across = 6, .cells_along = 12}, {.parts = 9});
   return cut;
 }
 
 MeshFacts some_facts() {
-  return {9, some_parts().mesh.node_count(), some_parts().mesh.element_count(), 77};
+  return {9, parts_to_store().mesh.node_count(), parts_to_store().mesh.element_count(), 77};
 }
 
 /// What comes back of a part that was put.
@@ -41,7 +41,7 @@ Result<Part> stored(const Part& part, const MeshFacts& facts = some_facts()) {
 }
 
 TEST(StoredMesh, every_part_comes_back_as_it_was) {
-  for (const Part& part : some_parts().parts) {
+  for (const Part& part : parts_to_store().parts) {
     const Result<Part> found = stored(part);
     ASSERT_TRUE(found) << found.error().message();
     EXPECT_EQ(found->number, part.number);
@@ -91,7 +91,7 @@ TEST(StoredMesh, parts_that_mean_nothing_are_damage_and_say_which_array) {
   };
   int number = 0;
   for (const Case& one : cases) {
-    Part part = some_parts().parts[4];
+    Part part = parts_to_store().parts[4];
     ASSERT_GE(part.neighbours.size(), 2U);
     one.change(part);
     const Result<Part> found = stored(part);

@@ -17,6 +17,8 @@ struct ErrorNumbers {
   std::uint64_t offset_bytes = 0;
   std::uint64_t operation_bytes = 0;
   std::uint64_t path_bytes = 0;
+  std::uint64_t has_rank = 0;
+  std::uint64_t rank = 0;
 };
 
 std::vector<std::byte> packed(const Error& error) {
@@ -25,7 +27,9 @@ std::vector<std::byte> packed(const Error& error) {
                              .has_offset = error.offset_bytes() ? 1U : 0U,
                              .offset_bytes = error.offset_bytes().value_or(0),
                              .operation_bytes = error.operation().size(),
-                             .path_bytes = error.path().size()};
+                             .path_bytes = error.path().size(),
+                             .has_rank = error.rank() ? 1U : 0U,
+                             .rank = error.rank().value_or(0)};
   std::string bytes(sizeof(numbers), '\0');
   std::memcpy(bytes.data(), &numbers, sizeof(numbers));
   bytes += error.operation() + error.path() + error.cause();
@@ -33,7 +37,8 @@ std::vector<std::byte> packed(const Error& error) {
   return {view.begin(), view.end()};
 }
 
-Error unpacked(std::span<const std::byte> bytes, std::uint32_t rank) {
+/// As `teller` has it: who tells of a failure may have heard of it from another rank.
+Error unpacked(std::span<const std::byte> bytes, std::uint32_t teller) {
   ErrorNumbers numbers;
   std::memcpy(&numbers, bytes.data(), sizeof(numbers));
   const std::string text(reinterpret_cast<const char*>(bytes.data()) + sizeof(numbers),
@@ -43,7 +48,8 @@ Error unpacked(std::span<const std::byte> bytes, std::uint32_t rank) {
                        .path = text.substr(numbers.operation_bytes, numbers.path_bytes),
                        .error_number = static_cast<int>(numbers.error_number),
                        .cause = text.substr(numbers.operation_bytes + numbers.path_bytes),
-                       .rank = rank};
+                       .rank = teller};
+  if (numbers.has_rank != 0) details.rank = static_cast<std::uint32_t>(numbers.rank);
   if (numbers.has_offset != 0) details.offset_bytes = numbers.offset_bytes;
   return Error(std::move(details));
 }
@@ -62,7 +68,7 @@ Status Team::agree(const Status& mine) {
   std::vector<std::byte> told(*first);
   const auto mine_told = failed == rank() ? std::span(bytes) : std::span<const std::byte>();
   gather_bytes(mine_told, sizes, told);
-  return tl::unexpected<Error>(unpacked(told, failed));
+  return failure(unpacked(told, failed));
 }
 
 }  // namespace forebay::flow

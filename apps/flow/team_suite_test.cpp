@@ -2,6 +2,7 @@
 // What every team must do: run on threads, and on the ranks of an MPI job.
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -132,6 +133,15 @@ TEST(Team, all_ranks_get_the_failure_of_the_lowest_rank_that_has_one) {
     EXPECT_EQ(agreed.error().error_number(), 28);
     EXPECT_EQ(agreed.error().cause(), "rank " + std::to_string(failing));
     EXPECT_EQ(agreed.error().rank(), team.size() > 1 ? std::optional(failing) : std::nullopt);
+  });
+}
+
+TEST(Team, a_failure_that_another_rank_has_met_keeps_that_rank) {
+  on_each_team([](Team& team) {
+    ErrorDetails details{.kind = ErrorClass::kIo, .operation = "write", .rank = 7};
+    const Status agreed = team.agree(failure(std::move(details)));
+    ASSERT_FALSE(agreed);
+    EXPECT_EQ(agreed.error().rank(), 7U);
   });
 }
 

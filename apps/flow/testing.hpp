@@ -12,6 +12,7 @@
 #include "flow/part_builder.hpp"
 #include "flow/part_map.hpp"
 #include "flow/part_set.hpp"
+#include "flow/part_store.hpp"
 #include "flow/partition.hpp"
 #include "flow/team.hpp"
 #include "flow/thread_team.hpp"
@@ -44,6 +45,11 @@ struct CutMesh {
 /// Runs `work` on each rank of each team that the test program has: threads, or the ranks of its
 /// MPI job. Defined once in each of them.
 void on_each_team(const std::function<void(Team&)>& work);
+
+/// The same with stores that keep files: folders on all teams, datasets on those that can write
+/// them. Both are defined beside on_each_team().
+void on_dataset_teams(const std::function<void(Team&, const StoreOpener&)>& work);
+void on_each_store(const std::function<void(Team&, const StoreOpener&)>& work);
 
 /// Maps of all kinds, some of which leave ranks without a part.
 inline std::vector<PartMap> all_maps(std::uint32_t parts, std::uint32_t ranks) {

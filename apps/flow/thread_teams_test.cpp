@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The teams of the test program without MPI.
+#include "flow/dataset_store.hpp"
+#include "flow/folder_store.hpp"
 #include "flow/testing.hpp"
 
 namespace forebay::flow::testing {
@@ -7,6 +9,18 @@ namespace forebay::flow::testing {
 void on_each_team(const std::function<void(Team&)>& work) {
   for (const std::uint32_t ranks : {1U, 2U, 3U, 5U})
     run_as_threads(ranks, work);
+}
+
+void on_dataset_teams(const std::function<void(Team&, const StoreOpener&)>& work) {
+  run_as_threads(1, [&](Team& team) {
+    Runtime runtime;
+    work(team, dataset_opener(runtime));
+  });
+}
+
+void on_each_store(const std::function<void(Team&, const StoreOpener&)>& work) {
+  on_each_team([&](Team& team) { work(team, open_folder_store); });
+  on_dataset_teams(work);
 }
 
 }  // namespace forebay::flow::testing

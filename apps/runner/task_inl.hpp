@@ -86,10 +86,10 @@ inline Status TaskGroup::run(unsigned threads) {
   threads_ = 0;
   spawned_count_ = 0;
   failed_ = false;
-  const std::optional<Failure> failure = std::exchange(failure_, std::nullopt);
-  if (!failure) return {};
-  if (failure->exception) std::rethrow_exception(failure->exception);
-  return tl::unexpected<Error>(*failure->error);
+  const std::optional<Failure> met = std::exchange(failure_, std::nullopt);
+  if (!met) return {};
+  if (met->exception) std::rethrow_exception(met->exception);
+  return failure(*met->error);
 }
 
 inline void TaskGroup::fail(Failure failure) noexcept {

@@ -77,20 +77,20 @@ Status check_sums(const Snapshot& snapshot, const AnalysisSums& sums) {
 
 Result<Json> analyse(const AnalyseOptions& options) {
   auto opened = Run::open(options.run);
-  if (!opened) return tl::unexpected<Error>(opened.error());
+  if (!opened) return failure(opened.error());
   Run& run = **opened;
   const Result<Layout> layout = run.snapshot().layout();
-  if (!layout) return tl::unexpected<Error>(layout.error());
+  if (!layout) return failure(layout.error());
 
   const Result<Sample> sample = take_sample(run.source(), *layout);
-  if (!sample) return tl::unexpected<Error>(sample.error());
+  if (!sample) return failure(sample.error());
   run.times.sample_s = run.watch().elapsed_s() - run.times.open_s;
   const Shells shells(sample->inner_radius, sample->outer_radius, options.shells);
   const AnalysisSums empty({sample->centre, sample->mean_velocity, &shells});
   const Result<AnalysisSums> sums = run.survey(empty);
-  if (!sums) return tl::unexpected<Error>(sums.error());
+  if (!sums) return failure(sums.error());
   if (const Status usable = check_sums(run.snapshot(), *sums); !usable) {
-    return tl::unexpected<Error>(usable.error());
+    return failure(usable.error());
   }
 
   const std::uint64_t bytes = records_bytes(layout->counts, layout->precision);

@@ -84,10 +84,10 @@ Json refused(const Error& error) {
 Result<Json> check(const RunOptions& options) {
   auto opened = Run::open(options);
   if (!opened && is_damage(opened.error())) return refused(opened.error());
-  if (!opened) return tl::unexpected<Error>(opened.error());
+  if (!opened) return failure(opened.error());
   Run& run = **opened;
   const Result<Findings> findings = run.survey(Findings{});
-  if (!findings) return tl::unexpected<Error>(findings.error());
+  if (!findings) return failure(findings.error());
 
   const Json problems = problems_json(*findings, run.snapshot());
   Json json{{"snapshot", to_json(run.snapshot())},

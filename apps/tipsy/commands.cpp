@@ -55,7 +55,7 @@ Result<std::size_t> choice(const Arguments& arguments,
   if (!given) return otherwise;
   const auto found = std::ranges::find(names, *given);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  return tl::unexpected<Error>(usage_error(
+  return failure(usage_error(
       fmt::format("{} must be one of {}, not '{}'", option, fmt::join(names, ", "), *given)));
 }
 
@@ -64,7 +64,7 @@ Result<std::optional<Precision>> precision_word(const Arguments& arguments) {
   const bool positions = arguments.has("--double-positions");
   const bool velocities = arguments.has("--double-velocities");
   if (single && (positions || velocities)) {
-    return tl::unexpected<Error>(usage_error("--single excludes --double-..."));
+    return failure(usage_error("--single excludes --double-..."));
   }
   if (!single && !positions && !velocities) return std::optional<Precision>{};
   return std::optional(kPrecisions[(positions ? 1U : 0U) + (velocities ? 2U : 0U)]);
@@ -83,15 +83,15 @@ command::ProgressMode progress_mode(const Arguments& arguments) {
 Result<RunOptions> run_options(const Arguments& arguments) {
   constexpr std::array<std::string_view, 2> kSources{"forebay", "ifstream"};
   const auto word = precision_word(arguments);
-  if (!word) return tl::unexpected<Error>(word.error());
+  if (!word) return failure(word.error());
   const auto source = choice(arguments, "--source", kSources, 0);
-  if (!source) return tl::unexpected<Error>(source.error());
+  if (!source) return failure(source.error());
   const auto tasks = arguments.number("--tasks", 4096, {1, kTasksMax});
-  if (!tasks) return tl::unexpected<Error>(tasks.error());
+  if (!tasks) return failure(tasks.error());
   const auto threads = thread_count(arguments);
-  if (!threads) return tl::unexpected<Error>(threads.error());
+  if (!threads) return failure(threads.error());
   const auto budget = arguments.size_bytes("--budget", kBudgetBytes);
-  if (!budget) return tl::unexpected<Error>(budget.error());
+  if (!budget) return failure(budget.error());
   return RunOptions{
       .path = arguments.path(),
       .word = *word,
@@ -106,29 +106,29 @@ Result<RunOptions> run_options(const Arguments& arguments) {
 Result<Snapshot> inspect(const std::string& path, std::optional<Precision> word) {
   RunOptions options{.path = path, .word = word, .source = {SourceKind::kIfstream, {}}};
   const auto run = Run::open(options);
-  if (!run) return tl::unexpected<Error>(run.error());
+  if (!run) return failure(run.error());
   return (*run)->snapshot();
 }
 
 Result<Json> run_info(const Arguments& arguments) {
   const auto word = precision_word(arguments);
-  if (!word) return tl::unexpected<Error>(word.error());
+  if (!word) return failure(word.error());
   const Result<Snapshot> snapshot = inspect(arguments.path(), *word);
-  if (!snapshot) return tl::unexpected<Error>(snapshot.error());
+  if (!snapshot) return failure(snapshot.error());
   return Json{{"snapshot", to_json(*snapshot)}};
 }
 
 Result<Json> run_check(const Arguments& arguments) {
   const auto options = run_options(arguments);
-  if (!options) return tl::unexpected<Error>(options.error());
+  if (!options) return failure(options.error());
   return check(*options);
 }
 
 Result<Json> run_analyse(const Arguments& arguments) {
   const auto options = run_options(arguments);
-  if (!options) return tl::unexpected<Error>(options.error());
+  if (!options) return failure(options.error());
   const auto shells = arguments.number("--shells", 50, {1, kShellsMax});
-  if (!shells) return tl::unexpected<Error>(shells.error());
+  if (!shells) return failure(shells.error());
   return analyse({*options, *shells});
 }
 
@@ -137,11 +137,11 @@ Result<Layout> new_layout(const Arguments& arguments) {
   constexpr std::array<std::string_view, 2> kOrders{"standard", "native"};
   constexpr std::array<std::string_view, 2> kHeaders{"32", "28"};
   const auto word = precision_word(arguments);
-  if (!word) return tl::unexpected<Error>(word.error());
+  if (!word) return failure(word.error());
   const auto order = choice(arguments, "--byte-order", kOrders, 0);
-  if (!order) return tl::unexpected<Error>(order.error());
+  if (!order) return failure(order.error());
   const auto header = choice(arguments, "--header", kHeaders, 0);
-  if (!header) return tl::unexpected<Error>(header.error());
+  if (!header) return failure(header.error());
   return Layout{{},
                 word->value_or(Precision::kSingle),
                 *order == 0 ? ByteOrder::kStandard : ByteOrder::kNative,
@@ -155,29 +155,29 @@ Result<Counts> new_counts(const Arguments& arguments, const Layout& shape) {
   for (const Family family : kFamilies) {
     const std::string option = fmt::format("--{}", name_of(family));
     const auto count = arguments.number(option, 0, {0, kCountLimit});
-    if (!count) return tl::unexpected<Error>(count.error());
+    if (!count) return failure(count.error());
     counts[index_of(family)] = *count;
     given = given || arguments.has(option);
   }
   if (given && arguments.has("--size")) {
-    return tl::unexpected<Error>(usage_error("--size excludes --gas, --dark and --star"));
+    return failure(usage_error("--size excludes --gas, --dark and --star"));
   }
   if (given) return Counts{counts[0], counts[1], counts[2]};
   const auto size = arguments.size_bytes("--size", kFileBytes);
-  if (!size) return tl::unexpected<Error>(size.error());
+  if (!size) return failure(size.error());
   return counts_for_size(size->value_or(1_GiB), shape);
 }
 
 Result<Json> run_generate(const Arguments& arguments) {
   auto layout = new_layout(arguments);
-  if (!layout) return tl::unexpected<Error>(layout.error());
+  if (!layout) return failure(layout.error());
   const auto counts = new_counts(arguments, *layout);
-  if (!counts) return tl::unexpected<Error>(counts.error());
+  if (!counts) return failure(counts.error());
   layout->counts = *counts;
   const auto seed = arguments.number("--seed", 1, {});
-  if (!seed) return tl::unexpected<Error>(seed.error());
+  if (!seed) return failure(seed.error());
   const auto threads = thread_count(arguments);
-  if (!threads) return tl::unexpected<Error>(threads.error());
+  if (!threads) return failure(threads.error());
 
   const Stopwatch watch;
   const Status made = generate({.path = arguments.path(),
@@ -185,10 +185,10 @@ Result<Json> run_generate(const Arguments& arguments) {
                                 .seed = *seed,
                                 .threads = static_cast<unsigned>(*threads),
                                 .progress = progress_mode(arguments)});
-  if (!made) return tl::unexpected<Error>(made.error());
+  if (!made) return failure(made.error());
   const double seconds = watch.elapsed_s();
   const Result<Snapshot> snapshot = inspect(arguments.path(), layout->precision);
-  if (!snapshot) return tl::unexpected<Error>(snapshot.error());
+  if (!snapshot) return failure(snapshot.error());
   return Json{{"snapshot", to_json(*snapshot)},
               {"seed", *seed},
               {"threads", *threads},

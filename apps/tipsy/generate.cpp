@@ -128,7 +128,7 @@ Result<Counts> counts_for_size(std::uint64_t file_bytes, const Layout& shape) {
 
 Status generate(const GenerateOptions& options) {
   auto writer = SnapshotWriter::create(options.path, options.layout, 0.0);
-  if (!writer) return tl::unexpected<Error>(writer.error());
+  if (!writer) return failure(writer.error());
   const Blocks blocks(options.layout);
   command::Progress progress(options.progress,
                              {"writing " + options.path, "bytes",
@@ -141,7 +141,7 @@ Status generate(const GenerateOptions& options) {
       helpers.emplace_back([&] { work_on(work); });
     work_on(work);
   }
-  if (work.error) return tl::unexpected<Error>(*work.error);
+  if (work.error) return failure(*work.error);
   return writer->commit();
 }
 

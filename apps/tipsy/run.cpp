@@ -21,14 +21,14 @@ Json to_json(const RunTimes& times) {
 Result<std::unique_ptr<Run>> Run::open(const RunOptions& options) {
   if (options.cache == Cache::kCold) {
     if (const Status dropped = drop_from_cache(options.path); !dropped) {
-      return tl::unexpected<Error>(dropped.error());
+      return failure(dropped.error());
     }
   }
   std::unique_ptr<Run> run(new Run(options));
   auto source = open_source(options.path, options.source);
-  if (!source) return tl::unexpected<Error>(source.error());
+  if (!source) return failure(source.error());
   run->source_ = std::move(*source);
-  if (const Status read = run->read_header(); !read) return tl::unexpected<Error>(read.error());
+  if (const Status read = run->read_header(); !read) return failure(read.error());
   run->times.open_s = run->watch_.elapsed_s();
   return run;
 }
@@ -42,7 +42,7 @@ Status Run::read_header() {
     if (const Status looked = source_->look({&range, 1}, bytes); !looked) return looked;
   }
   auto snapshot = recognise({options_.path, source_->file_bytes(), bytes}, options_.word);
-  if (!snapshot) return tl::unexpected<Error>(snapshot.error());
+  if (!snapshot) return failure(snapshot.error());
   snapshot_.emplace(std::move(*snapshot));
   return {};
 }
@@ -71,15 +71,14 @@ Status drop_from_cache(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
     const int reason = errno;
-    return tl::unexpected<Error>(system_error({.operation = "open", .path = path}, reason));
+    return failure(system_error({.operation = "open", .path = path}, reason));
   }
   const int sync_errno = ::fsync(descriptor) == 0 ? 0 : errno;  // dirty pages cannot be dropped
   const int drop_errno = ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
   ::close(descriptor);
   const int reason = sync_errno != 0 ? sync_errno : drop_errno;
   if (reason == 0) return {};
-  return tl::unexpected<Error>(
-      system_error({.operation = "drop from the page cache", .path = path}, reason));
+  return failure(system_error({.operation = "drop from the page cache", .path = path}, reason));
 }
 
 }  // namespace forebay::tipsy

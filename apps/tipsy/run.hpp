@@ -87,10 +87,10 @@ class Run {
 template <SurveyPart Part>
 Result<Part> Run::survey(const Part& empty) {
   const Result<Layout> layout = snapshot_->layout();
-  if (!layout) return tl::unexpected<Error>(layout.error());
+  if (!layout) return failure(layout.error());
   const double start_s = watch_.elapsed_s();
   if (const Status begun = source_->begin({0, layout->end_bytes()}); !begun) {
-    return tl::unexpected<Error>(begun.error());
+    return failure(begun.error());
   }
   command::Progress progress(options_.progress,
                              {"reading " + options_.path, "particles", layout->counts.total()});

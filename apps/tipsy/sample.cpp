@@ -162,7 +162,7 @@ Result<Sample> take_sample(ByteSource& source, const Layout& layout) {
   }
   std::vector<std::byte> bytes(sum);
   if (const Status looked = source.look(ranges, bytes); !looked) {
-    return tl::unexpected<Error>(looked.error());
+    return failure(looked.error());
   }
   return conclude(decode_runs(layout, runs, bytes));
 }

@@ -35,8 +35,6 @@ Error refusal(const FileFacts& facts, ErrorClass kind, std::uint64_t offset, std
                 .cause = std::move(cause)});
 }
 
-tl::unexpected<Error> refuse(Error error) { return tl::unexpected<Error>(std::move(error)); }
-
 /// The consistent readings, the one that the rule prefers first. The pad alone decides nothing: it
 /// may be rubbish. But no particles and a pad that is consistent by accident are too much of one.
 std::vector<Reading> readings_of(const Header& header, bool has_pad) {
@@ -116,7 +114,7 @@ Error contradiction(const FileFacts& facts, Precision word, const std::vector<Pr
 
 /// The user named the precision and no size fits: bytes past the last record are ignored.
 Result<std::uint64_t> trailing_bytes(const FileFacts& facts, const Fit& wanted) {
-  if (facts.file_bytes < wanted.file_bytes()) return refuse(too_short(facts, wanted));
+  if (facts.file_bytes < wanted.file_bytes()) return failure(too_short(facts, wanted));
   return facts.file_bytes - wanted.file_bytes();
 }
 
@@ -146,7 +144,7 @@ Status settle(const FileFacts& facts,
   for (const Fit& fit : fitting)
     snapshot.candidates.push_back(fit.precision);
   if (word && std::ranges::count(snapshot.candidates, *word) == 0) {
-    return refuse(contradiction(facts, *word, snapshot.candidates));
+    return failure(contradiction(facts, *word, snapshot.candidates));
   }
   if (word) {
     snapshot.candidates = {*word};
@@ -162,22 +160,23 @@ Status fit_size(const FileFacts& facts, std::optional<Precision> word, Snapshot&
   const std::vector<Reading> readings = readings_of(snapshot.header, has_pad);
   if (readings.empty()) {
     const Counts plain = plain_counts(snapshot.header);
-    return refuse(refusal(facts, ErrorClass::kDamage, 8,
-                          fmt::format("nbodies is {}, but the families sum to {} ({} gas, {} dark, "
-                                      "{} star), and the pad {:#010x} does not explain it",
-                                      snapshot.header.nbodies, plain.total(), plain.gas, plain.dark,
-                                      plain.star, snapshot.header.pad)));
+    return failure(
+        refusal(facts, ErrorClass::kDamage, 8,
+                fmt::format("nbodies is {}, but the families sum to {} ({} gas, {} dark, "
+                            "{} star), and the pad {:#010x} does not explain it",
+                            snapshot.header.nbodies, plain.total(), plain.gas, plain.dark,
+                            plain.star, snapshot.header.pad)));
   }
   const std::vector<Fit> fits = possible_fits(readings);
   std::vector<Fit> fitting;
   std::ranges::copy_if(fits, std::back_inserter(fitting),
                        [&](const Fit& fit) { return fit.file_bytes() == facts.file_bytes; });
   if (!fitting.empty()) return settle(facts, fitting, word, snapshot);
-  if (!word) return refuse(explain_misfit(facts, fits));
+  if (!word) return failure(explain_misfit(facts, fits));
 
   const Fit wanted{readings.front(), kHeaderBytes, *word};
   const Result<std::uint64_t> trailing = trailing_bytes(facts, wanted);
-  if (!trailing) return refuse(trailing.error());
+  if (!trailing) return failure(trailing.error());
   adopt(wanted, snapshot);
   snapshot.candidates = {*word};
   snapshot.trailing_bytes = *trailing;
@@ -198,14 +197,14 @@ Result<Layout> Snapshot::layout() const {
 
 Result<Snapshot> recognise(const FileFacts& facts, std::optional<Precision> word) {
   if (facts.file_bytes < kShortHeaderBytes || facts.head.size() < kShortHeaderBytes) {
-    return refuse(refusal(facts, ErrorClass::kDamage, facts.file_bytes,
-                          fmt::format("not a Tipsy snapshot: {} bytes are too few for a header of "
-                                      "{}",
-                                      facts.file_bytes, kShortHeaderBytes)));
+    return failure(refusal(facts, ErrorClass::kDamage, facts.file_bytes,
+                           fmt::format("not a Tipsy snapshot: {} bytes are too few for a header of "
+                                       "{}",
+                                       facts.file_bytes, kShortHeaderBytes)));
   }
   const std::optional<ByteOrder> order = byte_order_of(facts.head);
   if (!order) {
-    return refuse(refusal(
+    return failure(refusal(
         facts, ErrorClass::kDamage, 12,
         fmt::format("not a Tipsy snapshot: the dimension must be 3, it is {} in native and {} in "
                     "standard byte order",
@@ -217,7 +216,8 @@ Result<Snapshot> recognise(const FileFacts& facts, std::optional<Precision> word
   snapshot.file_bytes = facts.file_bytes;
   snapshot.order = *order;
   snapshot.header = decode_header(facts.head, *order);
-  if (const Status fitted = fit_size(facts, word, snapshot); !fitted) return refuse(fitted.error());
+  if (const Status fitted = fit_size(facts, word, snapshot); !fitted)
+    return failure(fitted.error());
   return snapshot;
 }
 

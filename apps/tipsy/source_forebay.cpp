@@ -25,7 +25,7 @@ class ForebayReader final : public TaskReader {
 
   Future<Piece> next() override {
     return views_.next().then([](Result<View> view) -> Result<Piece> {
-      if (!view) return tl::unexpected<Error>(view.error());
+      if (!view) return failure(view.error());
       return Piece(std::move(*view));
     });
   }
@@ -41,7 +41,7 @@ class ForebaySource final : public ByteSource {
 
   Status open(const std::string& path) {
     Result<File> file = runtime_.open(path);
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     file_.emplace(std::move(*file));
     return {};
   }
@@ -57,9 +57,9 @@ class ForebaySource final : public ByteSource {
     plan.eager_bytes = 0;
     plan.retirement = Retirement::kCache;
     const Result<Session> session = file_->read_session({}, plan);
-    if (!session) return tl::unexpected<Error>(session.error());
+    if (!session) return failure(session.error());
     const Result<ByteCount> read = session->read(ranges, into).wait();
-    if (!read) return tl::unexpected<Error>(read.error());
+    if (!read) return failure(read.error());
     return {};
   }
 
@@ -67,7 +67,7 @@ class ForebaySource final : public ByteSource {
     ReadPlan plan;
     plan.budget_bytes = budget_bytes_;
     Result<Session> session = file_->read_session(extent, plan);
-    if (!session) return tl::unexpected<Error>(session.error());
+    if (!session) return failure(session.error());
     session_.emplace(std::move(*session));
     return {};
   }
@@ -93,11 +93,11 @@ class ForebaySource final : public ByteSource {
 Result<std::unique_ptr<ByteSource>> open_forebay_source(const std::string& path,
                                                         const SourceOptions& options) {
   Result<RuntimeOptions> runtime = options_from_environment();
-  if (!runtime) return tl::unexpected<Error>(runtime.error());
+  if (!runtime) return failure(runtime.error());
   if (options.budget_bytes) runtime->budget_bytes = *options.budget_bytes;
   auto source = std::make_unique<ForebaySource>(*runtime);
   if (const Status opened = source->open(path); !opened) {
-    return tl::unexpected<Error>(opened.error());
+    return failure(opened.error());
   }
   return source;
 }

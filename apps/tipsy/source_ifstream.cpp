@@ -40,7 +40,7 @@ class Stream {
 
   Status opened() const {
     if (stream_.is_open()) return {};
-    return tl::unexpected<Error>(system_error({.operation = "open", .path = path_}, open_errno_));
+    return failure(system_error({.operation = "open", .path = path_}, open_errno_));
   }
 
   Status read(ByteRange range, std::byte* into) {
@@ -50,7 +50,7 @@ class Stream {
     stream_.read(reinterpret_cast<char*>(into), static_cast<std::streamsize>(range.size));
     const auto count = static_cast<std::uint64_t>(stream_.gcount());
     if (stream_ && count == range.size) return {};
-    return tl::unexpected<Error>(read_error(path_, range, count));
+    return failure(read_error(path_, range, count));
   }
 
   Result<std::uint64_t> size_bytes() {
@@ -58,7 +58,7 @@ class Stream {
     stream_.seekg(0, std::ios::end);
     const std::streamoff end = stream_.tellg();
     if (end >= 0) return static_cast<std::uint64_t>(end);
-    return tl::unexpected<Error>(system_error({.operation = "seek", .path = path_}, errno));
+    return failure(system_error({.operation = "seek", .path = path_}, errno));
   }
 
  private:
@@ -96,7 +96,7 @@ class IfstreamReader final : public TaskReader {
     std::array<std::byte, kShortHeaderBytes> header;
     if (const Status read = stream_.read({0, header.size()}, header.data()); !read) return read;
     const Result<std::uint64_t> size = stream_.size_bytes();
-    if (!size) return tl::unexpected<Error>(size.error());
+    if (!size) return failure(size.error());
     if (*size == file_bytes_) return {};
     return failure(
         {.kind = *size < file_bytes_ ? ErrorClass::kShortFile : ErrorClass::kIo,
@@ -147,9 +147,9 @@ class IfstreamSource final : public ByteSource {
 
 Result<std::unique_ptr<ByteSource>> open_ifstream_source(const std::string& path) {
   Stream stream(path);
-  if (const Status opened = stream.opened(); !opened) return tl::unexpected<Error>(opened.error());
+  if (const Status opened = stream.opened(); !opened) return failure(opened.error());
   const Result<std::uint64_t> size = stream.size_bytes();
-  if (!size) return tl::unexpected<Error>(size.error());
+  if (!size) return failure(size.error());
   return std::make_unique<IfstreamSource>(path, *size);
 }
 

@@ -33,7 +33,7 @@ runner::Task gather(const ByteSource& source, ByteRange range, std::vector<std::
   const auto reader = source.reader(range);
   while (!reader->done()) {
     const Result<Piece> piece = co_await reader->next();
-    if (!piece) co_return tl::unexpected<Error>(piece.error());
+    if (!piece) co_return failure(piece.error());
     EXPECT_FALSE(piece->bytes().empty());
     into.insert(into.end(), piece->bytes().begin(), piece->bytes().end());
   }

@@ -85,7 +85,7 @@ class Survey {
     for (std::uint64_t i = 0; i < plan_.tasks; ++i)
       group_.spawn(read_share(i, progress));
     if (const Status ran = group_.run(plan_.threads); !ran) {
-      return tl::unexpected<Error>(ran.error());
+      return failure(ran.error());
     }
     return sum_.total();
   }
@@ -103,7 +103,7 @@ class Survey {
     const std::unique_ptr<TaskReader> reader = source_.reader(plan_.layout.bytes_of(share));
     while (!reader->done() && !group_.failed()) {
       const Result<Piece> piece = co_await reader->next();
-      if (!piece) co_return tl::unexpected<Error>(piece.error());
+      if (!piece) co_return failure(piece.error());
       if (!part) part = std::make_unique<Part>(empty_);
       compute(piece->bytes(), cutter, *part, progress);
     }

@@ -33,17 +33,17 @@ Result<SnapshotWriter> SnapshotWriter::create(const std::string& path,
                                               const Layout& layout,
                                               double time) {
   if (const Status legal = check_limits(path, layout); !legal) {
-    return tl::unexpected<Error>(legal.error());
+    return failure(legal.error());
   }
   auto file = command::PublishedFile::create(path);
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   if (const Status reserved = file->reserve(layout.end_bytes()); !reserved) {
-    return tl::unexpected<Error>(reserved.error());
+    return failure(reserved.error());
   }
   const HeaderBytes header = encode_header(header_for(time, layout.counts), layout.order);
   const auto bytes = std::span(header).first(layout.header_bytes);
   if (const Status written = file->write(0, bytes); !written) {
-    return tl::unexpected<Error>(written.error());
+    return failure(written.error());
   }
   return SnapshotWriter(std::move(*file));
 }

@@ -8,6 +8,8 @@ namespace forebay::bench::checkpoint {
 namespace {
 
 constexpr std::uint32_t kRanksOfGoals = 4;
+/// As many as are under way at a time: later ones use the same memory.
+constexpr std::uint32_t kMemorySteps = 2;
 
 std::vector<Case> make_cases() {
   std::vector<Case> cases;
@@ -25,6 +27,11 @@ std::vector<Case> make_cases() {
       cases.push_back({.id = id, .writers = ranks, .computing = computing, .steps = kSteps});
     }
   }
+  cases.push_back({.id = std::string(kMemoryCase),
+                   .writers = 8,
+                   .sizes = Sizes::kExponential,
+                   .steps = kMemorySteps,
+                   .scope = Scope::kMemory});
   cases.push_back({.id = "ckpt.restart.4to4", .writers = 4, .readers = 4, .steps = kSteps});
   cases.push_back({.id = "ckpt.restart.8to3", .writers = 8, .readers = 3, .steps = kSteps});
   return cases;
@@ -37,7 +44,9 @@ std::vector<Case> cases_where(Predicate predicate) {
   return found;
 }
 
-bool only_writes(const Case& in) { return in.readers == 0 && in.computing == Computing::kNone; }
+bool only_writes(const Case& in) {
+  return in.readers == 0 && in.computing == Computing::kNone && in.scope == Scope::kEverywhere;
+}
 
 bool restarts(const Case& in) { return in.readers > 0; }
 

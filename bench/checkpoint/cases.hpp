@@ -10,6 +10,9 @@ namespace forebay::bench::checkpoint {
 
 inline constexpr std::uint32_t kSteps = 4;
 
+/// What Forebay's strategies take of memory.
+inline constexpr std::string_view kMemoryCase = "ckpt.memory.8.exponential";
+
 /// All, in the order in which they are measured.
 const std::vector<Case>& all_cases();
 

@@ -7,6 +7,7 @@
 
 #include "bench/checkpoint/cases.hpp"
 #include "bench/checkpoint/fio_jobs.hpp"
+#include "bench/checkpoint/own_rows.hpp"
 #include "bench/checkpoint/rounds_of_case.hpp"
 #include "bench/checkpoint/samples.hpp"
 #include "bench/checkpoint/stored.hpp"
@@ -19,6 +20,7 @@ namespace {
 constexpr unsigned kRounds = 5;
 constexpr double kPhaseSeconds = 0.25;
 constexpr double kQuickPhaseSeconds = 0.01;
+constexpr double kMegabyte = 1e6;
 
 /// Of four steps together.
 constexpr ByEffort<std::uint64_t> kPayloadBytes = {.quick = 16_MiB, .usual = 1_GiB, .full = 8_GiB};
@@ -36,10 +38,24 @@ bool answers(const GoalRow& goal, const Case& in) {
                      [&in](const Case& other) { return other.id == in.id; });
 }
 
+/// Goals that are worked out from what kMemoryCase has measured.
+struct MemoryGoal {
+  const char* id;
+  tl::expected<ResultRow, std::string> (*row)(const Samples& samples);
+};
+constexpr MemoryGoal kMemoryGoals[] = {{"ckpt.memory_over_plan", &memory_over_plan},
+                                       {"ckpt.brigade_memory", &brigade_memory}};
+
+/// The program of the peers' libraries runs besides the other one, which measures these.
+bool measures_own_rows() { return mpi_library().rfind("Open MPI", 0) != 0; }
+
 /// Whether a case is measured: for its own row, or for a goal. Asks about all ids.
 class Wanted {
  public:
   explicit Wanted(Context& context) {
+    for (const MemoryGoal& goal : kMemoryGoals) {
+      if (context.wants(goal.id) && measures_own_rows()) memory_goals_.insert(goal.id);
+    }
     for (const Case& in : all_cases()) {
       if (context.wants(in.id)) cases_.insert(in.id);
     }
@@ -49,7 +65,10 @@ class Wanted {
   }
   bool row(const Case& in) const { return cases_.contains(in.id); }
   bool row(const GoalRow& goal) const { return goals_.contains(goal.id); }
+  bool row(const MemoryGoal& goal) const { return memory_goals_.contains(goal.id); }
   bool measured(const Case& in) const {
+    if (in.scope == Scope::kMemory)
+      return measures_own_rows() && (row(in) || !memory_goals_.empty());
     return row(in) || std::any_of(all_goals().begin(), all_goals().end(), [&](const GoalRow& goal) {
              return row(goal) && answers(goal, in);
            });
@@ -58,7 +77,36 @@ class Wanted {
  private:
   std::set<std::string> cases_;
   std::set<std::string> goals_;
+  std::set<std::string> memory_goals_;
 };
+
+bool is_with_fio(const Wanted& wanted) {
+  return why_no_fio_jobs().empty() &&
+         std::any_of(all_cases().begin(), all_cases().end(),
+                     [&](const Case& in) { return has_fio(in) && wanted.measured(in); });
+}
+
+nlohmann::json to_json(const std::vector<FioTried>& all, std::uint64_t bytes) {
+  auto list = nlohmann::json::array();
+  for (const FioTried& one : all) {
+    list.push_back({{"setting", text_of(one.setting)},
+                    {"mb_s", static_cast<double>(bytes) / one.seconds / kMegabyte}});
+  }
+  return list;
+}
+
+/// What the disk takes, by the best of fio's settings on this disk.
+Result<FioChoice> tune_fio(Context& context, const Wanted& wanted) {
+  if (!is_with_fio(wanted)) return FioChoice();
+  const std::uint64_t bytes = context.choose(kPayloadBytes);
+  auto choice = choose_fio(context.folder() / "fio-settings", bytes);
+  if (!choice) return choice;
+  context.set_parameter("fio", {{"writing", text_of(choice->writing.setting)},
+                                {"reading", text_of(choice->reading.setting)},
+                                {"tried_writing", to_json(choice->tried_writing, bytes)},
+                                {"tried_reading", to_json(choice->tried_reading, bytes)}});
+  return choice;
+}
 
 nlohmann::json document_of(const Case& in, const Samples& samples) {
   auto contenders = nlohmann::json::object();
@@ -76,13 +124,30 @@ nlohmann::json document_of(const Case& in, const Samples& samples) {
           {"contenders", std::move(contenders)}};
 }
 
+/// Those that need no case. All ids are asked about in any case.
+Status bench_own_rows(Context& context) {
+  if (!measures_own_rows()) {
+    for (const std::string& id : own_ids()) {
+      if (context.wants(id)) context.leave_out(id, "the program of the other MPI measures it");
+    }
+    return {};
+  }
+  for (const auto bench : {&bench_calls, &bench_begin_step, &bench_overlap, &bench_job})
+    if (auto done = bench(context); !done) return done;
+  return {};
+}
+
 Status run_cases(Context& context, const Wanted& wanted, Samples& samples) {
   RoundsSettings settings{.folder = context.folder() / "checkpoints",
                           .step_bytes = context.choose(kPayloadBytes) / kSteps,
                           .rounds = kRounds,
                           .computing_s = context.choose(kPhaseSeconds, kQuickPhaseSeconds),
+                          .fio = {},
                           .on_progress = {}};
   if (auto made = make_empty(settings.folder); !made) return made;
+  auto fio = tune_fio(context, wanted);
+  if (!fio) return failure(fio.error());
+  settings.fio = std::move(*fio);
   auto documents = nlohmann::json::array();
   for (const Case& in : all_cases()) {
     if (!wanted.measured(in)) continue;
@@ -95,6 +160,8 @@ Status run_cases(Context& context, const Wanted& wanted, Samples& samples) {
     };
     for (const auto& [name, why] : run_case(in, settings, samples))
       context.leave_out(name + " in " + in.id, why);
+    // What they keep for the next dataset is not for the next team.
+    everybody().end_runtimes();
     documents.push_back(document_of(in, samples));
   }
   context.set_parameter("cases", std::move(documents));
@@ -124,7 +191,13 @@ FOREBAY_BENCHMARK(checkpoint, "ways of checkpointing side by side, until all is 
     if (row) context.add(std::move(*row));
     if (!row) context.leave_out(goal.id, row.error());
   }
-  return {};
+  for (const MemoryGoal& goal : kMemoryGoals) {
+    if (!wanted.row(goal)) continue;
+    auto row = goal.row(samples);
+    if (row) context.add(std::move(*row));
+    if (!row) context.leave_out(goal.id, row.error());
+  }
+  return bench_own_rows(context);
 }
 
 }  // namespace forebay::bench::checkpoint

@@ -27,6 +27,10 @@ std::span<std::byte> Writer::memory_for(std::uint32_t /*step*/, std::span<std::b
   return own;
 }
 
+Result<Memories> Contender::prepare(const Team& /*team*/, const Checkpoint& /*checkpoint*/) const {
+  return Memories();
+}
+
 Result<std::unique_ptr<Reader>> Contender::open_to_read(const Team& /*team*/,
                                                         const Checkpoint& checkpoint) const {
   return failure({.kind = ErrorClass::kUnsupported,

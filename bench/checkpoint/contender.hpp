@@ -45,6 +45,7 @@ struct Checkpoint {
 /// What a contender knows of itself and nobody can measure.
 struct Told {
   std::uint64_t staging_bytes = 0;   ///< of this rank, the most at any time
+  std::uint64_t planned_bytes = 0;   ///< of this rank, the bound of that; 0: there is none
   std::uint32_t ranks_given_up = 0;  ///< in the whole team: those that do not compute
 };
 
@@ -78,6 +79,14 @@ class Reader {
   virtual Status close() { return {}; }
 };
 
+using Memories = std::vector<std::span<std::byte>>;
+
+/// Where a contender is measured.
+enum class Scope : std::uint8_t {
+  kEverywhere,
+  kMemory,  ///< in cases about memory alone
+};
+
 class Contender {
  public:
   virtual ~Contender() = default;
@@ -85,6 +94,11 @@ class Contender {
   virtual std::string name() const = 0;
   /// The fewest ranks it can be had with.
   virtual std::uint32_t ranks_min() const { return 1; }
+  virtual Scope scope() const { return Scope::kEverywhere; }
+  /// Before each run, outside of every clock: what a program does once, as it starts its MPI, and
+  /// takes once, as it takes its own memory. Returns memory that memory_for() will give besides
+  /// `own`, each of the size of this rank's block.
+  virtual Result<Memories> prepare(const Team& team, const Checkpoint& checkpoint) const;
   virtual Result<std::unique_ptr<Writer>> open(const Team& team,
                                                const Checkpoint& checkpoint) const = 0;
   virtual bool can_read() const { return false; }

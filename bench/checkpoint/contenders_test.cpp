@@ -9,11 +9,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
-#include <unistd.h>
 
 #include "bench/checkpoint/content.hpp"
+#include "bench/checkpoint/runtimes.hpp"
 #include "bench/checkpoint/sizes.hpp"
 #include "bench/checkpoint/stored.hpp"
+#include "bench/checkpoint/team_testing.hpp"
 #include "bench/checkpoint/trial.hpp"
 #include "bench/frame/slices.hpp"
 
@@ -25,42 +26,24 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t kSteps = 2;
 constexpr std::uint64_t kStepBytes = (1ULL << 20U) + 8 * 123;  // no whole disk blocks
 
-Team team_of(MPI_Comm communicator) {
-  int rank = 0;
-  int size = 0;
-  MPI_Comm_rank(communicator, &rank);
-  MPI_Comm_size(communicator, &size);
-  return {communicator, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(size)};
-}
-
 class Contenders : public testing::Test {
  protected:
   Contenders() {
-    // The folder of the first rank, for all.
-    char name[64] = "";
-    const std::string mine = "contenders-" + std::to_string(::getpid());
-    std::copy_n(mine.begin(), std::min<std::size_t>(mine.size(), sizeof name - 1), name);
-    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
-    checkpoint_.folder = fs::absolute(name);
+    checkpoint_.folder = folder_.path();
     checkpoint_.steps = kSteps;
   }
-  ~Contenders() override {
-    MPI_Barrier(MPI_COMM_WORLD);
-    std::error_code ignored;
-    if (team_.rank == 0) fs::remove_all(checkpoint_.folder, ignored);
-  }
+  ~Contenders() override { end_runtimes(); }
 
   Result<Measured> write(const Contender& contender, Sizes sizes) {
     checkpoint_.block_bytes = block_sizes(sizes, team_.size, kStepBytes);
-    const Status made = team_.rank == 0 ? make_empty(checkpoint_.folder) : Status();
-    EXPECT_TRUE(made);
-    MPI_Barrier(MPI_COMM_WORLD);
+    folder_.empty();
     const TouchedMemory block(checkpoint_.block_bytes[team_.rank]);
     return measure_writing(contender, team_, checkpoint_, {Computing::kProcessor, 2},
                            {block.bytes()});
   }
 
-  Team team_ = team_of(MPI_COMM_WORLD);
+  const Team team_ = whole_team();
+  const TeamFolder folder_{team_, "contenders"};
   Checkpoint checkpoint_;
 };
 
@@ -97,6 +80,8 @@ TEST_F(Contenders, are_measured_with_numbers_that_can_be) {
     EXPECT_GE(measured->memory_sum_bytes, measured->memory_max_bytes);
     EXPECT_GE(measured->files, 1);
     EXPECT_LT(measured->ranks_given_up, team_.size);
+    EXPECT_GE(measured->memory_sum_bytes, measured->staging_bytes);
+    EXPECT_LE(measured->staging_over_plan, 1);
   }
 }
 
@@ -114,6 +99,7 @@ TEST_F(Contenders, are_read_by_fewer_ranks_than_wrote) {
     const auto seconds = measure_restart(*contender, readers, checkpoint_, 1, room.bytes());
     EXPECT_TRUE(seconds) << contender->name() << ": " << seconds.error().message();
   }
+  end_runtimes();
   MPI_Comm_free(&part);
 }
 

@@ -7,7 +7,7 @@ namespace forebay::bench::checkpoint {
 
 namespace {
 
-constexpr std::uint64_t kWordBytes = 8;
+constexpr std::uint64_t kContentWordBytes = 8;
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kSeed = 0x666f726562617921;
 
@@ -25,27 +25,27 @@ constexpr std::uint64_t word_at(std::uint64_t offset_bytes, std::uint32_t step) 
 }
 
 void put(std::span<std::byte> bytes, std::uint64_t at, std::uint64_t word) {
-  std::memcpy(bytes.data() + at, &word, kWordBytes);
+  std::memcpy(bytes.data() + at, &word, kContentWordBytes);
 }
 
 }  // namespace
 
 void fill(std::span<std::byte> bytes, const Place& place) {
-  for (std::uint64_t at = 0; at + kWordBytes <= bytes.size(); at += kWordBytes)
+  for (std::uint64_t at = 0; at + kContentWordBytes <= bytes.size(); at += kContentWordBytes)
     put(bytes, at, word_at(place.offset_bytes + at, place.step));
 }
 
 void stamp(std::span<std::byte> bytes, const Place& place) {
   const std::uint64_t into_page = place.offset_bytes % kPageBytes;
   const std::uint64_t first = into_page == 0 ? 0 : kPageBytes - into_page;
-  for (std::uint64_t at = first; at + kWordBytes <= bytes.size(); at += kPageBytes)
+  for (std::uint64_t at = first; at + kContentWordBytes <= bytes.size(); at += kPageBytes)
     put(bytes, at, word_at(place.offset_bytes + at, place.step));
 }
 
 std::optional<std::uint64_t> first_wrong(std::span<const std::byte> bytes, const Place& place) {
-  for (std::uint64_t at = 0; at + kWordBytes <= bytes.size(); at += kWordBytes) {
+  for (std::uint64_t at = 0; at + kContentWordBytes <= bytes.size(); at += kContentWordBytes) {
     std::uint64_t found = 0;
-    std::memcpy(&found, bytes.data() + at, kWordBytes);
+    std::memcpy(&found, bytes.data() + at, kContentWordBytes);
     if (found != word_at(place.offset_bytes + at, place.step)) return at;
   }
   return std::nullopt;

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "bench/checkpoint/content.hpp"
+#include "bench/checkpoint/runtimes.hpp"
 #include "bench/checkpoint/stored.hpp"
 
 namespace forebay::bench::checkpoint {
@@ -61,15 +63,22 @@ const Contender& contender_of(const Order& order) {
 }
 
 Status outcome_of(const Result<Measured>& measured) {
-  return measured ? Status() : Status(tl::unexpected<Error>(measured.error()));
+  return measured ? Status() : Status(failure(measured.error()));
 }
 
 }  // namespace
+
+void Order::set_folder(const std::filesystem::path& path) {
+  const std::string text = path.string();
+  FOREBAY_ASSERT(text.size() < sizeof folder);
+  std::memcpy(folder, text.c_str(), text.size() + 1);
+}
 
 Everybody::Everybody(const CountCalls& count_calls)
     : all_(team_of(MPI_COMM_WORLD)), count_calls_(count_calls) {}
 
 Everybody::~Everybody() {
+  checkpoint::end_runtimes();
   for (auto& [size, communicator] : teams_)
     MPI_Comm_free(&communicator);
 }
@@ -96,6 +105,8 @@ Result<Measured> Everybody::order(Order what) {
   return perform(what);
 }
 
+void Everybody::end_runtimes() { (void)order({.task = Task::kEndRuntimes, .writers = size()}); }
+
 void Everybody::serve() {
   for (;;) {
     Order order;
@@ -108,14 +119,33 @@ void Everybody::serve() {
 
 Result<Measured> Everybody::perform(const Order& order) {
   if (order.task == Task::kLeave) return Measured();
+  if (order.task == Task::kEndRuntimes) {
+    checkpoint::end_runtimes();
+    return Measured();
+  }
   const Checkpoint checkpoint{
       .folder = order.folder,
       .block_bytes = block_sizes(order.sizes, order.writers, order.step_bytes),
       .steps = order.steps};
   const Team team = this->team(std::max(order.writers, order.readers));
   const Status made = rank() == 0 ? make_empty(checkpoint.folder) : Status();
-  if (auto all = agree(team, made); !all) return tl::unexpected<Error>(all.error());
+  if (auto all = agree(team, made); !all) return failure(all.error());
+  if (order.task == Task::kPiece) return piece(order, checkpoint);
+  if (order.task == Task::kJob) return job(order, checkpoint);
   return order.task == Task::kWrite ? write(order, checkpoint) : restart(order, checkpoint);
+}
+
+Result<Measured> Everybody::job(const Order& order, const Checkpoint& checkpoint) {
+  const Team ranks = team(order.writers);
+  return measure_job(ranks, checkpoint, order.job,
+                     memory(job_memory_bytes(checkpoint, ranks.size)));
+}
+
+Result<Measured> Everybody::piece(const Order& order, const Checkpoint& checkpoint) {
+  const Team writers = team(order.writers);
+  const auto block = memory(checkpoint.block_bytes[writers.rank]);
+  fill(block, {0, checkpoint.offset_of(writers.rank)});
+  return measure_piece(writers, checkpoint, order.piece, block);
 }
 
 Result<Measured> Everybody::write(const Order& order, const Checkpoint& checkpoint) {
@@ -129,12 +159,12 @@ Result<Measured> Everybody::restart(const Order& order, const Checkpoint& checkp
   if (rank() < order.writers) outcome = outcome_of(write(order, checkpoint));
   if (outcome && rank() == 0) outcome = drop_all(checkpoint.folder);
   if (auto all = agree(team(std::max(order.writers, order.readers)), outcome); !all)
-    return tl::unexpected<Error>(all.error());
+    return failure(all.error());
   if (rank() >= order.readers) return Measured();
   const auto seconds =
       measure_restart(contender_of(order), team(order.readers), checkpoint, checkpoint.steps - 1,
                       memory(room_bytes(checkpoint, order.readers)));
-  if (!seconds) return tl::unexpected<Error>(seconds.error());
+  if (!seconds) return failure(seconds.error());
   return Measured{.blocked_s = *seconds,
                   .payload_bytes = static_cast<double>(checkpoint.step_bytes())};
 }

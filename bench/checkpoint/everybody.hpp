@@ -11,13 +11,15 @@
 #include <map>
 #include <memory>
 
+#include "bench/checkpoint/job.hpp"
+#include "bench/checkpoint/pieces.hpp"
 #include "bench/checkpoint/sizes.hpp"
 #include "bench/checkpoint/trial.hpp"
 #include "bench/frame/slices.hpp"
 
 namespace forebay::bench::checkpoint {
 
-enum class Task : std::uint32_t { kLeave, kWrite, kRestart };
+enum class Task : std::uint32_t { kLeave, kWrite, kRestart, kPiece, kJob, kEndRuntimes };
 
 /// Which contender; this one stands for the application without any checkpoint.
 inline constexpr std::uint32_t kNobody = UINT32_MAX;
@@ -31,8 +33,12 @@ struct Order {
   std::uint32_t steps = 4;
   Sizes sizes = Sizes::kEqual;
   Application application;
+  PieceSettings piece;  ///< of kPiece, which has no contender
+  JobSettings job;      ///< of kJob, which has none either
   std::uint64_t step_bytes = 0;
   char folder[512] = {};  ///< is emptied first
+
+  void set_folder(const std::filesystem::path& path);
 };
 
 /// On each rank. To be ended before MPI is.
@@ -51,6 +57,9 @@ class Everybody {
   /// the next order.
   Result<Measured> order(Order what);
 
+  /// On rank 0: has the Runtimes of all ranks ended, and with them all files that they keep open.
+  void end_runtimes();
+
   /// On the others: does what rank 0 orders until that is to leave.
   void serve();
 
@@ -58,6 +67,8 @@ class Everybody {
   Team team(std::uint32_t ranks);
   Result<Measured> perform(const Order& order);
   Result<Measured> write(const Order& order, const Checkpoint& checkpoint);
+  Result<Measured> job(const Order& order, const Checkpoint& checkpoint);
+  Result<Measured> piece(const Order& order, const Checkpoint& checkpoint);
   Result<Measured> restart(const Order& order, const Checkpoint& checkpoint);
   std::span<std::byte> memory(std::uint64_t size_bytes);
 

@@ -2,10 +2,12 @@
 #include "bench/checkpoint/fio_jobs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
 
+#include "bench/checkpoint/stored.hpp"
 #include "bench/frame/child.hpp"
 
 namespace forebay::bench::checkpoint {
@@ -14,8 +16,23 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kJobs = 4;
-constexpr std::uint64_t kRequestBytes = 4ULL << 20U;
+constexpr std::uint64_t kMebibyte = 1ULL << 20U;
+constexpr int kTries = 2;
+
+/// As its users set it up for throughput.
+constexpr std::array kSettings = {
+    FioSetting{.jobs = 1, .request_bytes = 1 * kMebibyte, .depth = 4},
+    FioSetting{.jobs = 1, .request_bytes = 1 * kMebibyte, .depth = 32},
+    FioSetting{.jobs = 1, .request_bytes = 4 * kMebibyte, .depth = 4},
+    FioSetting{.jobs = 1, .request_bytes = 4 * kMebibyte, .depth = 16},
+    FioSetting{.jobs = 4, .request_bytes = 1 * kMebibyte, .depth = 4},
+    FioSetting{.jobs = 4, .request_bytes = 1 * kMebibyte, .depth = 16},
+    FioSetting{.jobs = 4, .request_bytes = 4 * kMebibyte, .depth = 4},
+    FioSetting{
+        .jobs = 1, .request_bytes = 4 * kMebibyte, .depth = 4, .space = FioSpace::kAsWritten},
+    FioSetting{
+        .jobs = 4, .request_bytes = 1 * kMebibyte, .depth = 16, .space = FioSpace::kAsWritten},
+};
 
 tl::unexpected<Error> no_report(const std::filesystem::path& report, const std::string& cause) {
   return failure({.kind = ErrorClass::kDamage,
@@ -47,16 +64,42 @@ Result<double> seconds_in(const std::filesystem::path& report,
 
 Result<double> run(const std::string& direction,
                    const std::filesystem::path& folder,
-                   std::uint64_t total_bytes) {
+                   std::uint64_t total_bytes,
+                   const FioSetting& setting) {
   const std::filesystem::path report = folder / "report.json";
+  const std::uint64_t job_bytes = total_bytes / setting.jobs;
+  const std::uint64_t request_bytes = std::min(setting.request_bytes, job_bytes);
+  const std::string fallocate =
+      setting.space == FioSpace::kReserved ? "--fallocate=posix" : "--fallocate=none";
   const Status ran = run_child(
-      {"fio", "--name=load", "--rw=" + direction, "--numjobs=" + std::to_string(kJobs),
-       "--group_reporting", "--bs=" + std::to_string(std::min(kRequestBytes, total_bytes / kJobs)),
-       "--iodepth=4", "--size=" + std::to_string(total_bytes / kJobs), "--ioengine=io_uring",
-       "--direct=1", "--thread=1", "--fallocate=posix", "--end_fsync=1", "--output-format=json",
-       "--output=" + report.string(), "--directory=" + folder.string()});
-  if (!ran) return tl::unexpected<Error>(ran.error());
+      {"fio", "--name=load", "--rw=" + direction, "--numjobs=" + std::to_string(setting.jobs),
+       "--group_reporting", "--bs=" + std::to_string(request_bytes),
+       "--iodepth=" + std::to_string(setting.depth), "--size=" + std::to_string(job_bytes),
+       "--ioengine=io_uring", "--direct=1", "--thread=1", fallocate, "--end_fsync=1",
+       "--output-format=json", "--output=" + report.string(), "--directory=" + folder.string()});
+  if (!ran) return failure(ran.error());
   return seconds_in(report, direction, total_bytes);
+}
+
+/// The fastest so far stands in `best`.
+void note(const FioTried& tried, FioTried& best, std::vector<FioTried>& all) {
+  all.push_back(tried);
+  if (best.seconds == 0 || tried.seconds < best.seconds) best = tried;
+}
+
+/// New files, then the same read.
+Status try_setting(const std::filesystem::path& folder,
+                   std::uint64_t total_bytes,
+                   const FioSetting& setting,
+                   FioChoice& choice) {
+  if (auto made = make_empty(folder); !made) return made;
+  const auto written = fio_write(folder, total_bytes, setting);
+  if (!written) return failure(written.error());
+  note({setting, *written}, choice.writing, choice.tried_writing);
+  const auto read = fio_read(folder, total_bytes, setting);
+  if (!read) return failure(read.error());
+  note({setting, *read}, choice.reading, choice.tried_reading);
+  return {};
 }
 
 }  // namespace
@@ -65,12 +108,35 @@ std::string why_no_fio_jobs() {
   return find_program("fio").empty() ? "fio is not installed (Debian: fio)" : "";
 }
 
-Result<double> fio_write(const std::filesystem::path& folder, std::uint64_t total_bytes) {
-  return run("write", folder, total_bytes);
+std::string text_of(const FioSetting& setting) {
+  return std::to_string(setting.jobs) + (setting.jobs == 1 ? " job, " : " jobs, ") +
+         std::to_string(setting.request_bytes / kMebibyte) + " MiB, depth " +
+         std::to_string(setting.depth) +
+         (setting.space == FioSpace::kReserved ? ", reserved" : ", not reserved");
 }
 
-Result<double> fio_read(const std::filesystem::path& folder, std::uint64_t total_bytes) {
-  return run("read", folder, total_bytes);
+Result<double> fio_write(const std::filesystem::path& folder,
+                         std::uint64_t total_bytes,
+                         const FioSetting& setting) {
+  return run("write", folder, total_bytes, setting);
+}
+
+Result<double> fio_read(const std::filesystem::path& folder,
+                        std::uint64_t total_bytes,
+                        const FioSetting& setting) {
+  return run("read", folder, total_bytes, setting);
+}
+
+Result<FioChoice> choose_fio(const std::filesystem::path& folder, std::uint64_t total_bytes) {
+  FioChoice choice;
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    for (const FioSetting& setting : kSettings) {
+      if (auto done = try_setting(folder, total_bytes, setting, choice); !done)
+        return failure(done.error());
+    }
+  }
+  if (auto cleared = make_empty(folder); !cleared) return failure(cleared.error());
+  return choice;
 }
 
 }  // namespace forebay::bench::checkpoint

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fio with four jobs on the same folder: what the device takes and gives when nobody asks which
-// bytes they are. As its users set it up for throughput: direct, 4 MiB, queue depth 4, io_uring.
+// fio on the same folder: what the device takes and gives when nobody asks which bytes they are.
+// Direct, by io_uring; jobs, size and depth of requests are tried once, and the best are what
+// others are compared with.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -8,17 +9,52 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace forebay::bench::checkpoint {
 
 /// Why there is no fio; empty where there is.
 std::string why_no_fio_jobs();
 
-/// Four new files of `total_bytes` together (a multiple of 16 KiB) in `folder`, which exists:
-/// reserved, written and synced. Returns fio's seconds.
-Result<double> fio_write(const std::filesystem::path& folder, std::uint64_t total_bytes);
+/// Whether files have their space before they are written.
+enum class FioSpace : std::uint8_t { kReserved, kAsWritten };
 
-/// Reads what fio_write() left, once. Returns fio's seconds.
-Result<double> fio_read(const std::filesystem::path& folder, std::uint64_t total_bytes);
+struct FioSetting {
+  std::uint64_t jobs = 4;
+  std::uint64_t request_bytes = 4ULL << 20U;
+  std::uint32_t depth = 4;
+  FioSpace space = FioSpace::kReserved;
+};
+
+/// "4 jobs, 4 MiB, depth 4, reserved".
+std::string text_of(const FioSetting& setting);
+
+/// A setting, and the seconds that it took.
+struct FioTried {
+  FioSetting setting;
+  double seconds = 0;
+};
+
+struct FioChoice {
+  FioTried writing;
+  FioTried reading;
+  std::vector<FioTried> tried_writing;
+  std::vector<FioTried> tried_reading;
+};
+
+/// As many new files of `total_bytes` together (a multiple of 16 KiB) as the setting has jobs, in
+/// `folder`, which exists: written and synced. Returns fio's seconds.
+Result<double> fio_write(const std::filesystem::path& folder,
+                         std::uint64_t total_bytes,
+                         const FioSetting& setting);
+
+/// Reads what fio_write() left with as many jobs, once. Returns fio's seconds.
+Result<double> fio_read(const std::filesystem::path& folder,
+                        std::uint64_t total_bytes,
+                        const FioSetting& setting);
+
+/// Tries all settings twice, each on new files in `folder`, which is emptied before and afterwards;
+/// what counts is the faster time.
+Result<FioChoice> choose_fio(const std::filesystem::path& folder, std::uint64_t total_bytes);
 
 }  // namespace forebay::bench::checkpoint

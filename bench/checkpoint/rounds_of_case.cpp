@@ -2,11 +2,9 @@
 #include "bench/checkpoint/rounds_of_case.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <vector>
 
-#include "base/assert.hpp"
 #include "bench/checkpoint/cases.hpp"
 #include "bench/checkpoint/fio_jobs.hpp"
 #include "bench/checkpoint/stored.hpp"
@@ -32,16 +30,16 @@ Order order_of(const Case& in, const RoundsSettings& settings) {
   order.step_bytes = settings.step_bytes;
   order.application.computing = in.computing;
   order.application.units = Computation(in.computing).units_in(settings.computing_s);
-  const std::string folder = (settings.folder / "run").string();
-  FOREBAY_ASSERT(folder.size() < sizeof order.folder);
-  std::memcpy(order.folder, folder.c_str(), folder.size() + 1);
+  order.set_folder(settings.folder / "run");
   return order;
 }
 
-Result<Measured> write_with_fio(const std::filesystem::path& folder, std::uint64_t bytes) {
-  if (auto made = make_empty(folder); !made) return tl::unexpected<Error>(made.error());
-  const auto seconds = fio_write(folder, bytes);
-  if (!seconds) return tl::unexpected<Error>(seconds.error());
+Result<Measured> write_with_fio(const std::filesystem::path& folder,
+                                std::uint64_t bytes,
+                                const FioSetting& setting) {
+  if (auto made = make_empty(folder); !made) return failure(made.error());
+  const auto seconds = fio_write(folder, bytes, setting);
+  if (!seconds) return failure(seconds.error());
   return Measured{.blocked_s = *seconds,
                   .total_s = *seconds,
                   .durable_s = *seconds,
@@ -49,9 +47,11 @@ Result<Measured> write_with_fio(const std::filesystem::path& folder, std::uint64
 }
 
 /// What was written beforehand, as its file stays from round to round.
-Result<Measured> read_with_fio(const std::filesystem::path& folder, std::uint64_t bytes) {
-  const auto seconds = fio_read(folder, bytes);
-  if (!seconds) return tl::unexpected<Error>(seconds.error());
+Result<Measured> read_with_fio(const std::filesystem::path& folder,
+                               std::uint64_t bytes,
+                               const FioSetting& setting) {
+  const auto seconds = fio_read(folder, bytes, setting);
+  if (!seconds) return failure(seconds.error());
   return Measured{.blocked_s = *seconds, .payload_bytes = static_cast<double>(bytes)};
 }
 
@@ -59,16 +59,20 @@ Result<Runner> fio_runner(const Case& in, const RoundsSettings& settings) {
   const auto folder = settings.folder / "fio";
   if (in.readers == 0) {
     const std::uint64_t bytes = settings.step_bytes * in.steps;
-    return Runner{std::string(kFio), [=] { return write_with_fio(folder, bytes); }};
+    const FioSetting setting = settings.fio.writing.setting;
+    return Runner{std::string(kFio), [=] { return write_with_fio(folder, bytes, setting); }};
   }
   const std::uint64_t bytes = settings.step_bytes;
-  const auto written = write_with_fio(folder, bytes);
-  if (!written) return tl::unexpected<Error>(written.error());
-  return Runner{std::string(kFio), [=] { return read_with_fio(folder, bytes); }};
+  const FioSetting setting = settings.fio.reading.setting;
+  const auto written = write_with_fio(folder, bytes, setting);
+  if (!written) return failure(written.error());
+  return Runner{std::string(kFio), [=] { return read_with_fio(folder, bytes, setting); }};
 }
 
 bool takes_part(const Contender& contender, const Case& in) {
   if (contender.ranks_min() > in.writers) return false;
+  if (in.scope == Scope::kMemory) return family_of(contender.name()) == kOurs;
+  if (contender.scope() == Scope::kMemory) return false;
   return in.readers == 0 || contender.can_read();
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "bench/checkpoint/everybody.hpp"
+#include "bench/checkpoint/fio_jobs.hpp"
 #include "bench/checkpoint/samples.hpp"
 
 namespace forebay::bench::checkpoint {
@@ -20,6 +21,7 @@ struct RoundsSettings {
   std::uint64_t step_bytes = 0;
   unsigned rounds = 5;       ///< after one whose values are thrown away
   double computing_s = 0.2;  ///< of each phase between steps, where something computes
+  FioChoice fio = {};        ///< of use where a case has fio
   /// Called after each run, with how many are done of how many.
   std::function<void(std::size_t done, std::size_t total)> on_progress;
 };

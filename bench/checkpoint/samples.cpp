@@ -12,7 +12,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMegabyte = 1e6;
-constexpr std::string_view kOurs = "forebay";
 constexpr const char* kBandwidthUnit = "MB/s";
 
 using Metric = std::function<double(const Measured&)>;
@@ -52,6 +51,8 @@ void add_costs(json& metrics, const Case& in, const std::vector<Measured>& sampl
       of_each(samples, [](const Measured& one) { return one.memory_sum_bytes; });
   metrics["staging_bytes"] =
       of_each(samples, [](const Measured& one) { return one.staging_bytes; });
+  metrics["staging_over_plan"] =
+      of_each(samples, [](const Measured& one) { return one.staging_over_plan; });
   metrics["files"] = of_each(samples, [](const Measured& one) { return one.files; });
   metrics["metadata_calls"] =
       of_each(samples, [](const Measured& one) { return one.metadata_calls; });

@@ -27,8 +27,11 @@ struct Case {
   Sizes sizes = Sizes::kEqual;
   Computing computing = Computing::kNone;
   std::uint32_t steps = 1;
+  Scope scope = Scope::kEverywhere;  ///< kMemory: Forebay alone, with all its strategies
 };
 
+/// The family of Forebay's contenders.
+inline constexpr std::string_view kOurs = "forebay";
 /// Names of samples that are no contender's.
 inline constexpr std::string_view kFio = "fio";
 inline constexpr std::string_view kComputingAlone = "no checkpoint";

@@ -11,7 +11,7 @@ namespace forebay::bench::checkpoint {
 
 namespace {
 
-constexpr std::uint64_t kWordBytes = 8;
+constexpr std::uint64_t kSizeWordBytes = 8;
 
 /// The middle of share `index` of `count`.
 double exponential_quantile(std::uint32_t index, std::uint32_t count) {
@@ -40,12 +40,12 @@ std::string_view name_of(Sizes sizes) noexcept {
 
 std::vector<std::uint64_t> block_sizes(Sizes sizes, std::uint32_t ranks, std::uint64_t step_bytes) {
   FOREBAY_ASSERT(ranks > 0);
-  FOREBAY_ASSERT(step_bytes % kWordBytes == 0);
-  FOREBAY_ASSERT(step_bytes / kWordBytes >= ranks);
+  FOREBAY_ASSERT(step_bytes % kSizeWordBytes == 0);
+  FOREBAY_ASSERT(step_bytes / kSizeWordBytes >= ranks);
   const std::vector<double> weights = weights_of(sizes, ranks);
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   // One word each is given; the rest is shared by weight.
-  const std::uint64_t shared_words = step_bytes / kWordBytes - ranks;
+  const std::uint64_t shared_words = step_bytes / kSizeWordBytes - ranks;
   std::vector<std::uint64_t> blocks;
   std::uint64_t given_words = 0;
   double weight_so_far = 0;
@@ -53,10 +53,10 @@ std::vector<std::uint64_t> block_sizes(Sizes sizes, std::uint32_t ranks, std::ui
     weight_so_far += weight;
     const double end = std::floor(static_cast<double>(shared_words) * (weight_so_far / sum) + 0.5);
     const std::uint64_t end_words = std::min(static_cast<std::uint64_t>(end), shared_words);
-    blocks.push_back((end_words - given_words + 1) * kWordBytes);
+    blocks.push_back((end_words - given_words + 1) * kSizeWordBytes);
     given_words = end_words;
   }
-  blocks.back() += (shared_words - given_words) * kWordBytes;
+  blocks.back() += (shared_words - given_words) * kSizeWordBytes;
   return blocks;
 }
 

@@ -45,9 +45,9 @@ TEST(BlockSizes, equal_ones_differ_by_a_word_at_most) {
 }
 
 TEST(BlockSizes, exponential_ones_are_as_uneven_as_their_quantiles) {
-  constexpr std::uint64_t kStepBytes = 1ULL << 28U;
-  EXPECT_NEAR(largest_over_mean(block_sizes(Sizes::kExponential, 4, kStepBytes)), 2.27, 0.01);
-  EXPECT_NEAR(largest_over_mean(block_sizes(Sizes::kExponential, 8, kStepBytes)), 2.90, 0.01);
+  constexpr std::uint64_t kQuarterGigabyte = 1ULL << 28U;
+  EXPECT_NEAR(largest_over_mean(block_sizes(Sizes::kExponential, 4, kQuarterGigabyte)), 2.27, 0.01);
+  EXPECT_NEAR(largest_over_mean(block_sizes(Sizes::kExponential, 8, kQuarterGigabyte)), 2.90, 0.01);
 }
 
 TEST(BlockSizes, are_the_same_each_time) {

@@ -2,6 +2,8 @@
 #include "bench/checkpoint/stored.hpp"
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
@@ -16,14 +18,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Agents of the run before may still take away what they made ahead of need: what was listed is
+/// not there any more, or something has come.
+constexpr int kTriesMax = 100;
+constexpr auto kRestBetweenLooks = std::chrono::milliseconds(5);
+
 Status problem(const char* operation, const fs::path& path, int error_number) {
-  return tl::unexpected<Error>(
-      system_error({.operation = operation, .path = path.string()}, error_number));
+  return failure(system_error({.operation = operation, .path = path.string()}, error_number));
 }
 
 Status sync_one(const fs::path& path) {
   const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!opened) return problem("open to sync", path, errno);
+  // What a contender made ahead of need and has taken away by now has nothing to lose.
+  if (!opened) return errno == ENOENT ? Status() : problem("open to sync", path, errno);
   return ::fsync(opened.get()) == 0 ? Status() : problem("sync", path, errno);
 }
 
@@ -34,14 +41,14 @@ Result<std::vector<fs::path>> below(const fs::path& folder) {
   for (const fs::recursive_directory_iterator end; !trouble && entry != end;
        entry.increment(trouble))
     paths.push_back(entry->path());
-  if (trouble) return tl::unexpected<Error>(problem("list", folder, trouble.value()).error());
+  if (trouble) return failure(problem("list", folder, trouble.value()).error());
   return paths;
 }
 
 template <class Action>
 Status for_each_file(const fs::path& folder, Action action) {
   const auto paths = below(folder);
-  if (!paths) return tl::unexpected<Error>(paths.error());
+  if (!paths) return failure(paths.error());
   for (const fs::path& path : *paths) {
     if (!fs::is_regular_file(path)) continue;
     if (auto done = action(path); !done) return done;
@@ -53,7 +60,7 @@ Status for_each_file(const fs::path& folder, Action action) {
 
 Status sync_all(const fs::path& folder) {
   const auto paths = below(folder);
-  if (!paths) return tl::unexpected<Error>(paths.error());
+  if (!paths) return failure(paths.error());
   for (const fs::path& path : *paths) {
     if (!fs::is_regular_file(path) && !fs::is_directory(path)) continue;
     if (auto done = sync_one(path); !done) return done;
@@ -77,6 +84,10 @@ Status drop_all(const fs::path& folder) {
 Status make_empty(const fs::path& folder) {
   std::error_code trouble;
   fs::remove_all(folder, trouble);
+  for (int tries = 1; trouble && tries < kTriesMax; ++tries) {
+    std::this_thread::sleep_for(kRestBetweenLooks);
+    fs::remove_all(folder, trouble);
+  }
   if (!trouble) fs::create_directories(folder, trouble);
   return trouble ? problem("make", folder, trouble.value()) : Status();
 }

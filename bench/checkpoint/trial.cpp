@@ -52,6 +52,13 @@ class Run {
         application_(application),
         computation_(application.computing) {}
 
+  /// Fills memory in which blocks will be made: any block has been in it, and making all of it new
+  /// is no part of the run.
+  void use(std::span<std::byte> memory) {
+    fill(memory, {checkpoint_.steps, checkpoint_.offset_of(team_.rank)});
+    filled_.push_back(memory.data());
+  }
+
   /// Returns the first failure; all calls are made whatever fails.
   Status write(const Contender& contender, std::span<std::byte> block) {
     auto opened = timed(blocked_s_, [&] { return contender.open(team_, checkpoint_); });
@@ -79,7 +86,7 @@ class Run {
   double making_s() const noexcept { return making_s_; }
 
  private:
-  static Status failed_as(const Error& error) { return tl::unexpected<Error>(error); }
+  static Status failed_as(const Error& error) { return failure(error); }
 
   void compute() { computing_s_ += computation_.run(application_.units); }
 
@@ -103,7 +110,7 @@ class Run {
   const Application& application_;
   Computation computation_;
   std::unique_ptr<Writer> writer_;
-  std::vector<const std::byte*> filled_;  // memory that holds a block of this run
+  std::vector<const std::byte*> filled_;  // memory that holds a block
   double blocked_s_ = 0;
   double computing_s_ = 0;
   double making_s_ = 0;
@@ -135,14 +142,18 @@ Measured over_team(const Team& team,
                    const Run& run,
                    std::uint64_t grown_bytes,
                    std::uint64_t calls) {
-  const auto grown = static_cast<double>(grown_bytes);
   const Told told = run.told();
+  // Memory that is kept from an earlier run does not grow again, and is used all the same.
+  const auto grown = static_cast<double>(std::max(grown_bytes, told.staging_bytes));
+  const auto staging = static_cast<double>(told.staging_bytes);
+  const auto planned = static_cast<double>(std::max<std::uint64_t>(1, told.planned_bytes));
   Measured result;
   result.blocked_s = largest(team, run.blocked_s());
   result.computing_s = largest(team, run.computing_s());
   result.memory_max_bytes = largest(team, grown);
   result.memory_sum_bytes = sum(team, grown);
-  result.staging_bytes = sum(team, static_cast<double>(told.staging_bytes));
+  result.staging_bytes = sum(team, staging);
+  result.staging_over_plan = largest(team, told.planned_bytes > 0 ? staging / planned : 0);
   result.metadata_calls = sum(team, static_cast<double>(calls));
   result.ranks_given_up = largest(team, told.ranks_given_up);
   return result;
@@ -170,14 +181,31 @@ Status agree(const Team& team, const Status& mine) {
                   .rank = static_cast<std::uint32_t>(first)});
 }
 
+namespace {
+
+/// Collective: fails on all ranks or on none.
+Result<Memories> prepare(const Contender& contender,
+                         const Team& team,
+                         const Checkpoint& checkpoint) {
+  auto memories = contender.prepare(team, checkpoint);
+  const Status mine = memories ? Status() : Status(failure(memories.error()));
+  if (auto all = agree(team, mine); !all) return failure(all.error());
+  return memories;
+}
+
+}  // namespace
+
 Result<Measured> measure_writing(const Contender& contender,
                                  const Team& team,
                                  const Checkpoint& checkpoint,
                                  const Application& application,
                                  const Means& means) {
-  // Any block has been in this memory; making all of it new is no part of the run.
-  fill(means.block, {checkpoint.steps, checkpoint.offset_of(team.rank)});
+  const auto memories = prepare(contender, team, checkpoint);
+  if (!memories) return failure(memories.error());
   Run run(team, checkpoint, application);
+  run.use(means.block);
+  for (const auto& memory : *memories)
+    run.use(memory);
   ::malloc_trim(0);
   ResidentPeak resident;
   const std::uint64_t calls_before = means.count_calls ? means.count_calls() : 0;
@@ -189,8 +217,7 @@ Result<Measured> measure_writing(const Contender& contender,
   const std::uint64_t calls = (means.count_calls ? means.count_calls() : 0) - calls_before;
   const Status settled = settle(team, checkpoint, run);
   const double durable_s = watch.seconds() - making_s;
-  if (auto all = agree(team, first_of(written, settled)); !all)
-    return tl::unexpected<Error>(all.error());
+  if (auto all = agree(team, first_of(written, settled)); !all) return failure(all.error());
   Measured result = over_team(team, run, resident.grown_bytes(), calls);
   result.total_s = largest(team, total_s);
   result.durable_s = std::max(largest(team, durable_s), result.total_s);
@@ -217,15 +244,16 @@ Result<double> measure_restart(const Contender& contender,
                                std::uint32_t step,
                                std::span<std::byte> room) {
   const ByteRange range = share_of(checkpoint, team.rank, team.size);
+  if (auto ready = prepare(contender, team, checkpoint); !ready) return failure(ready.error());
   MPI_Barrier(team.communicator);
   const Stopwatch watch;
   const auto reader = contender.open_to_read(team, checkpoint);
-  const Status opened = reader ? Status() : Status(tl::unexpected<Error>(reader.error()));
-  if (auto all = agree(team, opened); !all) return tl::unexpected<Error>(all.error());
+  const Status opened = reader ? Status() : Status(failure(reader.error()));
+  if (auto all = agree(team, opened); !all) return failure(all.error());
   const auto bytes = (*reader)->read(step, range, room);
   const Status closed = (*reader)->close();
   const double seconds = watch.seconds();
-  Status outcome = bytes ? closed : Status(tl::unexpected<Error>(bytes.error()));
+  Status outcome = bytes ? closed : Status(failure(bytes.error()));
   if (outcome) {
     const auto wrong = first_wrong(*bytes, {step, range.offset});
     if (wrong || bytes->size() != range.size) {
@@ -234,7 +262,7 @@ Result<double> measure_restart(const Contender& contender,
                          .offset_bytes = range.offset + wrong.value_or(bytes->size())});
     }
   }
-  if (auto all = agree(team, outcome); !all) return tl::unexpected<Error>(all.error());
+  if (auto all = agree(team, outcome); !all) return failure(all.error());
   return largest(team, seconds);
 }
 

@@ -23,13 +23,14 @@ struct Application {
 
 /// One run of steps. Times are those of the slowest rank.
 struct Measured {
-  double blocked_s = 0;         ///< in open, write_step and close
-  double computing_s = 0;       ///< in the computation, with what disturbs it
-  double total_s = 0;           ///< until the application has ended
-  double durable_s = 0;         ///< until every byte is on storage: never before total_s
-  double memory_max_bytes = 0;  ///< largest growth of a rank's resident memory
-  double memory_sum_bytes = 0;  ///< of all ranks; counts what they share more than once
-  double staging_bytes = 0;     ///< of all ranks, as the contender tells
+  double blocked_s = 0;          ///< in open, write_step and close
+  double computing_s = 0;        ///< in the computation, with what disturbs it
+  double total_s = 0;            ///< until the application has ended
+  double durable_s = 0;          ///< until every byte is on storage: never before total_s
+  double memory_max_bytes = 0;   ///< growth of a rank's resident memory, or staging if that is more
+  double memory_sum_bytes = 0;   ///< of all ranks; counts what they share more than once
+  double staging_bytes = 0;      ///< of all ranks, as the contender tells
+  double staging_over_plan = 0;  ///< over its bound, of the rank where that is most; 0: no bound
   double files = 0;
   double metadata_calls = 0;  ///< of all ranks, those of the harness's sync left out
   double ranks_given_up = 0;

@@ -27,7 +27,7 @@ constexpr int kFailed = 1;
 constexpr std::uint64_t kKilo = 1024;
 
 tl::unexpected<Error> refuse(const std::string& what, int reason) {
-  return tl::unexpected<Error>(system_error({.operation = what}, reason));
+  return failure(system_error({.operation = what}, reason));
 }
 
 void write_all(int to, std::string_view text) {
@@ -92,7 +92,7 @@ Result<ApartRun> run_child_process(const std::function<int(int output)>& run) {
   int status = 0;
   rusage usage{};
   uninterrupted([&] { return ::wait4(child, &status, 0, &usage); });
-  if (!output) return tl::unexpected<Error>(output.error());
+  if (!output) return failure(output.error());
   done.memory_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * kKilo;
   done.output = std::move(*output);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return done;

@@ -9,25 +9,24 @@ namespace forebay::bench::cube {
 Result<std::unique_ptr<Conversion>> Conversion::open(const std::string& input,
                                                      const std::string& specification) {
   auto profile = forebay::cube::open_profile(input);
-  if (!profile) return tl::unexpected<Error>(profile.error());
+  if (!profile) return failure(profile.error());
   std::unique_ptr<Conversion> made(new Conversion(std::move(*profile)));
-  if (auto planned = made->plan(specification); !planned)
-    return tl::unexpected<Error>(planned.error());
+  if (auto planned = made->plan(specification); !planned) return failure(planned.error());
   return made;
 }
 
 Status Conversion::plan(const std::string& specification) {
   auto parsed = cubepl::parse_specification(specification, "the specification of the benchmark");
-  if (!parsed) return tl::unexpected<Error>(parsed.error());
+  if (!parsed) return failure(parsed.error());
   auto program = forebay::cube::compile_for(profile_.anchor(), std::move(*parsed), {});
-  if (!program) return tl::unexpected<Error>(program.error());
+  if (!program) return failure(program.error());
   // As much as the program takes that is compared with.
   const std::uint64_t cache_bytes = forebay::cube::RemapOptions{}.cache_bytes;
   auto source = forebay::cube::RemapSource::create(profile_, std::move(*program), cache_bytes);
-  if (!source) return tl::unexpected<Error>(source.error());
+  if (!source) return failure(source.error());
   source_ = std::move(*source);
   auto metrics = plan_metrics(source_->input(), {});
-  if (!metrics) return tl::unexpected<Error>(metrics.error());
+  if (!metrics) return failure(metrics.error());
   metrics_ = std::move(*metrics);
   maker_.emplace(*source_);
   return {};

@@ -93,7 +93,7 @@ class Ladder {
     if (done) done = measure();
     if (done) done = compare_all();
     remove_outputs();
-    if (!done) return tl::unexpected<Error>(done.error());
+    if (!done) return failure(done.error());
     return std::move(measured_);
   }
 
@@ -132,7 +132,7 @@ Status Ladder::prepare() {
 
 Result<double> Ladder::run_one(const Rung& rung) {
   const auto run = run_rung(rung, task_);
-  if (!run) return tl::unexpected<Error>(run.error());
+  if (!run) return failure(run.error());
   measured_.runs[rung.name].push_back(*run);
   measured_.output_bytes = fs::file_size(task_.output);
   return run->total_s;
@@ -151,7 +151,7 @@ Status Ladder::measure() {
   }
   const std::string id = fmt::format("{}, {} threads", kOverOriginal, input_.threads);
   const auto rounds = context_.run(id, context_.choose(5U, 2U), variants);
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   for (auto& [name, runs] : measured_.runs)
     runs.erase(runs.begin());  // of the round that was there to warm up
   return {};
@@ -162,7 +162,7 @@ Status Ladder::compare_all() {
   for (std::size_t i = 1; i < rungs_.size(); ++i) {
     const auto document =
         forebay::cube::compare({.paths = {output_of(0).string(), output_of(i).string()}});
-    if (!document) return tl::unexpected<Error>(document.error());
+    if (!document) return failure(document.error());
     if (document->at("ok") == true) continue;
     return failure({.kind = ErrorClass::kDamage,
                     .operation = "compare with the original",
@@ -263,7 +263,7 @@ Status bench_ladder(Context& context) {
   for (const Input& input : inputs(context)) {
     if (!is_wanted(context, input)) continue;
     const auto measured = Ladder(context, input).run();
-    if (!measured) return tl::unexpected<Error>(measured.error());
+    if (!measured) return failure(measured.error());
     add_rows(context, input, *measured);
     ladder.push_back(to_json(*measured, input));
   }

@@ -37,12 +37,12 @@ class Original {
 
   Result<LadderTimes> run() {
     for (std::size_t metric = 0; metric < conversion_.metrics().size(); ++metric) {
-      if (auto done = write_metric(metric); !done) return tl::unexpected<Error>(done.error());
+      if (auto done = write_metric(metric); !done) return failure(done.error());
     }
     Status done = timed(times_.write_s, [&] { return writer_->finish(); });
     if (done && scheme_.packing_level) done = pack_all();
     if (done) done = gather();
-    if (!done) return tl::unexpected<Error>(done.error());
+    if (!done) return failure(done.error());
     return times_;
   }
 
@@ -88,7 +88,7 @@ class Original {
 Status Original::write_metric(std::size_t metric) {
   const std::size_t row_count = conversion_.metrics()[metric].index.rows.size();
   auto made = make_file(std::to_string(metric) + ".rows");
-  if (!made) return tl::unexpected<Error>(made.error());
+  if (!made) return failure(made.error());
   rows_.push_back(std::move(*made));
   TemporaryFile& file = rows_.back();
   std::uint64_t begin = 0;
@@ -107,7 +107,7 @@ Status Original::write_metric(std::size_t metric) {
 
 Status Original::write_row(std::size_t metric, std::size_t place, const RowTarget& target) {
   auto row = writer_->take(conversion_.row_bytes(metric));
-  if (!row) return tl::unexpected<Error>(row.error());
+  if (!row) return failure(row.error());
   Status done = timed(times_.compute_s, [&] { return conversion_.compute(metric, place, *row); });
   if (done) return timed(times_.write_s, [&] { return writer_->write(target, *row); });
   memory_->give_back(row->data());
@@ -117,7 +117,7 @@ Status Original::write_row(std::size_t metric, std::size_t place, const RowTarge
 Status Original::pack_all() {
   for (std::size_t metric = 0; metric < rows_.size(); ++metric) {
     auto data = make_file(std::to_string(metric) + ".packed");
-    if (!data) return tl::unexpected<Error>(data.error());
+    if (!data) return failure(data.error());
     if (auto packed = pack(metric, *data); !packed) return packed;
     rows_[metric] = std::move(*data);
   }
@@ -147,7 +147,7 @@ Status Original::pack(std::size_t metric, TemporaryFile& data) {
 /// The archive: every temporary file is read back and copied.
 Status Original::gather() {
   auto archive = TemporaryFile::create(output_);
-  if (!archive) return tl::unexpected<Error>(archive.error());
+  if (!archive) return failure(archive.error());
   copy_.resize(kCopyBytes);
   forebay::cube::ArchiveLayout layout;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -155,7 +155,7 @@ Status Original::gather() {
     Part data{forebay::cube::data_name(metric.description.id), std::move(rows_[i])};
     if (auto copied = copy_part(layout, data, *archive); !copied) return copied;
     auto file = make_file(std::to_string(i) + ".index");
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     Part index{forebay::cube::index_name(metric.description.id), std::move(*file)};
     Status done = index.file.append(encode_index(metric.index));
     if (done) done = copy_part(layout, index, *archive);
@@ -176,7 +176,7 @@ Status Original::copy_part(forebay::cube::ArchiveLayout& layout,
                            Part& part,
                            TemporaryFile& archive) {
   const auto size = part.file.size_bytes();
-  if (!size) return tl::unexpected<Error>(size.error());
+  if (!size) return failure(size.error());
   const auto place = layout.append(part.name, *size);
   if (auto wrote = archive.append(header_of(place).bytes); !wrote) return wrote;
   for (std::uint64_t at = 0; at < *size; at += kCopyBytes) {
@@ -196,7 +196,7 @@ Result<LadderTimes> run_original(const Scheme& scheme,
                                  const std::string& output) {
   const Stopwatch watch;
   auto conversion = Conversion::open(input, specification);
-  if (!conversion) return tl::unexpected<Error>(conversion.error());
+  if (!conversion) return failure(conversion.error());
   auto times = Original(scheme, **conversion, output).run();
   if (times) times->total_s = watch.seconds();
   return times;

@@ -46,7 +46,7 @@ class Apart {
     const std::vector<unsigned> cores = usable_cores();
     if (cores.size() < 2) return apart;
     auto here = OnCore::take(cores.front());
-    if (!here) return tl::unexpected<Error>(here.error());
+    if (!here) return failure(here.error());
     apart.here_ = std::move(*here);
     for (std::size_t i = 1; i < cores.size(); ++i)
       CPU_SET(cores[i], &apart.others_);
@@ -101,11 +101,11 @@ class AioWriter final : public RowWriter {
 /// Memory of writes that have ended is given back first, or fresh rows would take as much of it as
 /// the whole output. Rows of a pool come back when their writes end; fresh memory is always there.
 Result<std::span<std::byte>> AioWriter::take(std::uint64_t bytes) {
-  if (auto collected = collect(); !collected) return tl::unexpected<Error>(collected.error());
+  if (auto collected = collect(); !collected) return failure(collected.error());
   std::byte* row = memory_.take(bytes);
   while (row == nullptr) {
     if (!writes_.empty()) await(*writes_.front());
-    if (auto collected = collect(); !collected) return tl::unexpected<Error>(collected.error());
+    if (auto collected = collect(); !collected) return failure(collected.error());
     row = memory_.take(bytes);
   }
   return std::span(row, bytes);
@@ -124,7 +124,7 @@ Status AioWriter::write(const RowTarget& target, std::span<std::byte> row) {
     const int refused = errno;
     memory_.give_back(row.data());
     writes_.pop_back();
-    return tl::unexpected<Error>(
+    return failure(
         system_error({.operation = "begin to write", .path = target.file->path()}, refused));
   }
   if (apart_ != nullptr) apart_->send_others_away();
@@ -134,7 +134,7 @@ Status AioWriter::write(const RowTarget& target, std::span<std::byte> row) {
 Status AioWriter::go_apart() {
   if (placement_ == Placement::kAnywhere || apart_ != nullptr) return {};
   auto apart = Apart::begin();
-  if (!apart) return tl::unexpected<Error>(apart.error());
+  if (!apart) return failure(apart.error());
   apart_ = std::make_unique<Apart>(std::move(*apart));
   return {};
 }
@@ -170,11 +170,10 @@ Status AioWriter::result_of(Write& write) {
   const int reason = ::aio_error(&write.block);
   const ssize_t count = ::aio_return(&write.block);
   if (count == static_cast<ssize_t>(write.row.size())) return {};
-  return tl::unexpected<Error>(
-      system_error({.operation = "write",
-                    .path = write.file->path(),
-                    .offset_bytes = static_cast<std::uint64_t>(write.block.aio_offset)},
-                   reason != 0 ? reason : EIO));
+  return failure(system_error({.operation = "write",
+                               .path = write.file->path(),
+                               .offset_bytes = static_cast<std::uint64_t>(write.block.aio_offset)},
+                              reason != 0 ? reason : EIO));
 }
 
 }  // namespace

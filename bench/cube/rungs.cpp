@@ -36,7 +36,7 @@ Result<std::string> run_scheme(const Scheme& scheme, const Task& task) {
   std::ifstream file(task.specification);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto times = run_original(scheme, task.input, text, task.output);
-  if (!times) return tl::unexpected<Error>(times.error());
+  if (!times) return failure(times.error());
   return json{{"compute_s", times->compute_s}, {"write_s", times->write_s}}.dump();
 }
 
@@ -45,7 +45,7 @@ Result<std::string> run_scheme(const Scheme& scheme, const Task& task) {
 Result<RungRun> run_rung(const Rung& rung, const Task& task) {
   const auto ran = rung.scheme ? run_apart([&] { return run_scheme(*rung.scheme, task); })
                                : run_remap(task, rung.threads);
-  if (!ran) return tl::unexpected<Error>(ran.error());
+  if (!ran) return failure(ran.error());
   const auto times = rung.scheme ? json::parse(ran->output, nullptr, false) : remap_times(*ran);
   if (!times.is_object()) {
     return failure({.kind = ErrorClass::kDamage,

@@ -27,11 +27,11 @@ Result<std::unique_ptr<RemapSource>> source_of(const forebay::cube::Profile& pro
                     .path = profile.path()});
   }
   const auto text = profile.text_of(*member);
-  if (!text) return tl::unexpected<Error>(text.error());
+  if (!text) return failure(text.error());
   auto specification = cubepl::parse_specification(*text, profile.path());
-  if (!specification) return tl::unexpected<Error>(specification.error());
+  if (!specification) return failure(specification.error());
   auto program = forebay::cube::compile_for(profile.anchor(), std::move(*specification), {});
-  if (!program) return tl::unexpected<Error>(program.error());
+  if (!program) return failure(program.error());
   return RemapSource::create(profile, std::move(*program),
                              forebay::cube::RemapOptions{}.cache_bytes);
 }
@@ -56,7 +56,7 @@ bool is_evaluated(const RemapSource& source, std::size_t metric) {
 
 Result<double> count_evaluated(const forebay::cube::Profile& profile) {
   const auto source = source_of(profile);
-  if (!source) return tl::unexpected<Error>(source.error());
+  if (!source) return failure(source.error());
   const auto& metrics = (*source)->derivation().program().specification.metrics;
   double count = 0;
   for (std::size_t metric = 0; metric < (*source)->input().specified; ++metric) {
@@ -80,9 +80,9 @@ Status bench_specification(Context& context) {
     context.leave_out(kId, "there is no cubex/time.p4.cubex in FOREBAY_SAMPLES");
     return {};
   }
-  if (!profile) return tl::unexpected<Error>(profile.error());
+  if (!profile) return failure(profile.error());
   const auto count = count_evaluated(*profile);
-  if (!count) return tl::unexpected<Error>(count.error());
+  if (!count) return failure(count.error());
   context.add({.id = kId,
                .unit = "",
                .measured = summarise({*count}),

@@ -13,7 +13,7 @@ namespace forebay::bench::cube {
 Result<TemporaryFile> TemporaryFile::create(const std::string& path) {
   std::FILE* const file = std::fopen(path.c_str(), "w+b");
   if (file != nullptr) return TemporaryFile(path, file);
-  return tl::unexpected<Error>(system_error({.operation = "create", .path = path}, errno));
+  return failure(system_error({.operation = "create", .path = path}, errno));
 }
 
 TemporaryFile::~TemporaryFile() {
@@ -24,7 +24,7 @@ TemporaryFile::~TemporaryFile() {
 
 tl::unexpected<Error> TemporaryFile::failed(const char* operation, std::uint64_t offset) const {
   const int reason = errno;
-  return tl::unexpected<Error>(
+  return failure(
       system_error({.operation = operation, .path = path_, .offset_bytes = offset}, reason));
 }
 
@@ -60,7 +60,7 @@ Status TemporaryFile::sync() {
 }
 
 Result<std::uint64_t> TemporaryFile::size_bytes() {
-  if (auto flushed = flush(); !flushed) return tl::unexpected<Error>(flushed.error());
+  if (auto flushed = flush(); !flushed) return failure(flushed.error());
   struct stat status{};
   if (::fstat(descriptor(), &status) == 0) return static_cast<std::uint64_t>(status.st_size);
   return failed("ask for the size of", 0);

@@ -15,7 +15,7 @@ namespace forebay::bench::cube {
 
 namespace {
 
-constexpr const char* kId = "cube.threads";
+constexpr const char* kThreadsId = "cube.threads";
 constexpr const char* kOne = "1 thread";
 constexpr const char* kTwo = "2 threads";
 
@@ -30,21 +30,20 @@ Result<Task> make_task(Context& context) {
                                                    .call_paths = context.choose(614U, 56U)},
                                          .workers = std::thread::hardware_concurrency()};
   options.rows = forebay::cube::usual_rows(options.shape);
-  if (auto made = forebay::cube::generate(options); !made)
-    return tl::unexpected<Error>(made.error());
+  if (auto made = forebay::cube::generate(options); !made) return failure(made.error());
   return task;
 }
 
 }  // namespace
 
 Status bench_threads(Context& context) {
-  if (!context.wants(kId)) return {};
+  if (!context.wants(kThreadsId)) return {};
   if (usable_cores().size() < 2) {
-    context.leave_out(kId, "there is one core only");
+    context.leave_out(kThreadsId, "there is one core only");
     return {};
   }
   const auto task = make_task(context);
-  if (!task) return tl::unexpected<Error>(task.error());
+  if (!task) return failure(task.error());
   const auto variant = [&](const char* name, unsigned threads) {
     return Variant{name,
                    [&task]() -> Status {
@@ -53,14 +52,14 @@ Status bench_threads(Context& context) {
                    },
                    [&task, name, threads]() -> Result<double> {
                      const auto run = run_rung({name, std::nullopt, threads}, *task);
-                     if (!run) return tl::unexpected<Error>(run.error());
+                     if (!run) return failure(run.error());
                      return run->total_s;
                    }};
   };
   const auto rounds =
-      context.run(kId, context.choose(5U, 2U), {variant(kOne, 1), variant(kTwo, 2)});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
-  context.add({.id = kId,
+      context.run(kThreadsId, context.choose(5U, 2U), {variant(kOne, 1), variant(kTwo, 2)});
+  if (!rounds) return failure(rounds.error());
+  context.add({.id = kThreadsId,
                .unit = "1",
                .measured = rounds->ratio(kOne, kTwo),
                .goal = Goal{1.7, Better::kHigher},

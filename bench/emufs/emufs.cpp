@@ -149,7 +149,7 @@ Result<Deviation> deviation(const Grid& grid,
   std::vector<double> p95s;
   for (unsigned round = 0; round < kRounds; ++round) {
     const auto times = put_on_mounts(load, machine, mounted.clients());
-    if (!times) return tl::unexpected<Error>(times.error());
+    if (!times) return failure(times.error());
     medians.push_back(at_share(*times, 0.5));
     p95s.push_back(at_share(*times, 0.95));
   }
@@ -210,15 +210,15 @@ Status bench_model_error(Context& context) {
   for (const Grid& grid : all) {
     const auto machine =
         model::load_machine(grid.machine, model::machine_folders(process_environment()));
-    if (!machine) return tl::unexpected<Error>(machine.error());
+    if (!machine) return failure(machine.error());
     auto mounted = Mounted::make(
         context.folder(),
         {.machine = grid.machine, .clients = grid.nodes, .words = {"--no-sync", "--punctual"}});
-    if (!mounted) return tl::unexpected<Error>(mounted.error());
+    if (!mounted) return failure(mounted.error());
     for (const LoadSpec& load : grid.loads) {
       context.report({deviations.size(), total, "loads", grid.machine + " " + load.name});
       auto found = deviation(grid, load, **mounted, *machine);
-      if (!found) return tl::unexpected<Error>(found.error());
+      if (!found) return failure(found.error());
       deviations.push_back(std::move(*found));
     }
   }
@@ -236,7 +236,7 @@ Status bench_model_error(Context& context) {
 Result<double> time_reading(const std::filesystem::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) {
-    return tl::unexpected<Error>(system_error({.operation = "open", .path = path.string()}, errno));
+    return failure(system_error({.operation = "open", .path = path.string()}, errno));
   }
   std::vector<std::byte> buffer(1_MiB);
   const Stopwatch watch;
@@ -244,8 +244,7 @@ Result<double> time_reading(const std::filesystem::path& path) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got == 0) return watch.seconds();
     if (got < 0) {
-      return tl::unexpected<Error>(
-          system_error({.operation = "read", .path = path.string()}, errno));
+      return failure(system_error({.operation = "read", .path = path.string()}, errno));
     }
   }
 }
@@ -260,12 +259,11 @@ Result<double> time_writing(const std::filesystem::path& path, std::uint64_t byt
   for (std::uint64_t at = 0; file && at < bytes; at += buffer.size()) {
     if (::write(file.get(), buffer.data(), buffer.size()) == static_cast<ssize_t>(buffer.size()))
       continue;
-    return tl::unexpected<Error>(
+    return failure(
         system_error({.operation = "write", .path = path.string(), .offset_bytes = at}, errno));
   }
   if (!file || ::fdatasync(file.get()) != 0) {
-    return tl::unexpected<Error>(
-        system_error({.operation = "write", .path = path.string()}, errno));
+    return failure(system_error({.operation = "write", .path = path.string()}, errno));
   }
   return watch.seconds();
 }
@@ -274,7 +272,7 @@ Status bench_bare(Context& context) {
   const std::string id = "emufs.bare";
   if (!context.wants(id)) return {};
   auto mounted = Mounted::make(context.folder(), {.machine = "local", .words = {"--no-delay"}});
-  if (!mounted) return tl::unexpected<Error>(mounted.error());
+  if (!mounted) return failure(mounted.error());
   const std::uint64_t bytes = context.choose<std::uint64_t>(1_GiB, 64_MiB);
   const std::filesystem::path beside = context.folder() / "beside";
   const std::filesystem::path there = (*mounted)->path() / "there";
@@ -293,7 +291,7 @@ Status bench_bare(Context& context) {
                       return probe::drop_cached(there);
                     },
                     [&] { return time_reading(there); }}});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   const Summary reading = rounds->ratio("beside, reading", "emufs, reading");
   const Summary writing = rounds->ratio("beside, writing", "emufs, writing");
   context.add({.id = id,

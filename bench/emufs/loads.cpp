@@ -35,8 +35,7 @@ std::string file_name(std::uint32_t file) { return "load-" + std::to_string(file
 std::string folder_name(std::uint32_t client) { return "of-" + std::to_string(client); }
 
 tl::unexpected<Error> refuse(const std::string& what, const fs::path& path, int error_number) {
-  return tl::unexpected<Error>(
-      system_error({.operation = what, .path = path.string()}, error_number));
+  return failure(system_error({.operation = what, .path = path.string()}, error_number));
 }
 
 /// The measuring thread is to hear of its answer as soon as emufs has sent it: what is measured is
@@ -252,9 +251,9 @@ Result<AnswerTimes> put_on_mounts(const LoadSpec& load,
                                   const model::Machine& machine,
                                   const std::vector<fs::path>& mount_points) {
   const auto folder = make_folder(load, mount_points.front());
-  if (!folder) return tl::unexpected<Error>(folder.error());
+  if (!folder) return failure(folder.error());
   const fs::path first = mount_points.front() / *folder;
-  if (auto made = make_things(load, first); !made) return tl::unexpected<Error>(made.error());
+  if (auto made = make_things(load, first); !made) return failure(made.error());
   MountClients clients;
   for (std::uint32_t i = 0; i < load.clients; ++i) {
     const Sequence sequence(load, machine, i);

@@ -47,11 +47,11 @@ Result<std::unique_ptr<Mounted>> Mounted::make(const fs::path& parent,
   fs::create_directories(backing, failed);
   if (!failed) fs::create_directories(mount_point, failed);
   if (failed) {
-    return tl::unexpected<Error>(
+    return failure(
         system_error({.operation = "make", .path = mount_point.string()}, failed.value()));
   }
   std::unique_ptr<Mounted> mounted(new Mounted(backing, mount_point, options));
-  if (auto done = mounted->mount(); !done) return tl::unexpected<Error>(done.error());
+  if (auto done = mounted->mount(); !done) return failure(done.error());
   return mounted;
 }
 
@@ -77,7 +77,7 @@ Status Mounted::mount() const {
   words.push_back(mount_point_.string());
   if (!options_.core) return run(words);
   const auto there = OnCore::take(*options_.core);  // inherited by what is started
-  if (!there) return tl::unexpected<Error>(there.error());
+  if (!there) return failure(there.error());
   return run(words);
 }
 

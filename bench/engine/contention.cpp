@@ -27,32 +27,32 @@ struct Crew {
 };
 
 /// A stream with the files that it writes, open.
-struct Writer {
+struct StreamUser {
   OutputStream stream;
   std::vector<OutputFile> files;
 };
 
-Result<Writer> open_writer(Runtime& runtime,
-                           std::span<const std::string> paths,
-                           std::uint32_t buffers) {
+Result<StreamUser> open_writer(Runtime& runtime,
+                               std::span<const std::string> paths,
+                               std::uint32_t buffers) {
   auto stream = runtime.output_stream(
       {.access = Access::kDirect, .buffer_bytes = kBufferBytes, .buffers = buffers});
-  if (!stream) return tl::unexpected<Error>(stream.error());
-  Writer writer{std::move(*stream), {}};
+  if (!stream) return failure(stream.error());
+  StreamUser writer{std::move(*stream), {}};
   for (const std::string& path : paths) {
     auto file = writer.stream.create(path, {.existing = Existing::kKeep});
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     writer.files.push_back(std::move(*file));
   }
   return writer;
 }
 
 /// Writes whatever is in the buffers to all of each file, one after the other.
-Status write_files(Writer& writer, std::uint64_t bytes_each) {
+Status write_files(StreamUser& writer, std::uint64_t bytes_each) {
   for (OutputFile& file : writer.files) {
     for (std::uint64_t at = 0; at < bytes_each; at += kBufferBytes) {
       auto buffer = writer.stream.acquire();
-      if (!buffer) return tl::unexpected<Error>(buffer.error());
+      if (!buffer) return failure(buffer.error());
       if (auto taken = writer.stream.submit(std::move(*buffer), file, at); !taken) return taken;
     }
   }
@@ -65,10 +65,10 @@ Result<double> time_crew(Runtime& runtime,
                          const Crew& crew,
                          std::uint64_t bytes_each) {
   const std::size_t files_each = paths.size() / crew.streams;
-  std::vector<Writer> writers;
+  std::vector<StreamUser> writers;
   for (std::size_t i = 0; i < crew.streams; ++i) {
     auto writer = open_writer(runtime, paths.subspan(i * files_each, files_each), crew.buffers);
-    if (!writer) return tl::unexpected<Error>(writer.error());
+    if (!writer) return failure(writer.error());
     writers.push_back(std::move(*writer));
   }
   std::vector<Status> done(crew.streams);
@@ -80,7 +80,7 @@ Result<double> time_crew(Runtime& runtime,
   }
   const double seconds = watch.seconds();
   for (const Status& one : done) {
-    if (!one) return tl::unexpected<Error>(one.error());
+    if (!one) return failure(one.error());
   }
   return seconds;
 }
@@ -89,8 +89,7 @@ Result<std::vector<std::string>> make_files(Context& context, std::uint64_t byte
   std::vector<std::string> paths;
   for (std::size_t i = 0; i < kFiles; ++i) {
     paths.push_back((context.folder() / ("stream-" + std::to_string(i))).string());
-    if (auto made = make_blocks(paths.back(), bytes_each); !made)
-      return tl::unexpected<Error>(made.error());
+    if (auto made = make_blocks(paths.back(), bytes_each); !made) return failure(made.error());
   }
   return paths;
 }
@@ -102,7 +101,7 @@ Status bench_contention(Context& context) {
   if (!context.wants(id)) return {};
   const std::uint64_t bytes_each = context.choose<std::uint64_t>(128_MiB, 8_MiB);
   const auto paths = make_files(context, bytes_each);
-  if (!paths) return tl::unexpected<Error>(paths.error());
+  if (!paths) return failure(paths.error());
   Runtime runtime;
   const auto variant = [&](const std::string& name, const Crew& crew) {
     return Variant{name, {}, [&, crew] { return time_crew(runtime, *paths, crew, bytes_each); }};
@@ -113,7 +112,7 @@ Status bench_contention(Context& context) {
   const auto rounds =
       context.run(id, context.choose(11U, 2U),
                   {variant(eight, {8, 2}), variant(one, {1, 16}), variant(small, {1, 2})});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({id,
                "1",
                rounds->ratio(one, eight),

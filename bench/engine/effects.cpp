@@ -10,7 +10,7 @@ Status show_effect(Context& context, const Effect& effect) {
   constexpr unsigned kRounds = 9;
   FOREBAY_ASSERT(effect.variants.size() >= 2);
   const auto rounds = context.run(effect.id, context.choose(kRounds, 2U), effect.variants);
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   ResultRow row{.id = effect.id,
                 .unit = "1",
                 .measured = rounds->ratio(effect.variants[1].name, effect.variants[0].name)};

@@ -53,7 +53,7 @@ Result<double> time_free_lists(std::uint64_t times) {
   std::barrier<> start(2);
   const auto run = [&](Taker& taker, Stack& list) {
     const auto here = OnCore::take(taker.core);
-    if (!here) taker.placed = tl::unexpected<Error>(here.error());
+    if (!here) taker.placed = failure(here.error());
     start.arrive_and_wait();
     const Stopwatch watch;
     take_and_give_back(list, times);
@@ -64,7 +64,7 @@ Result<double> time_free_lists(std::uint64_t times) {
     const std::jthread one(run, std::ref(takers.back()), std::ref(lists.back()));
   }
   for (const Taker& taker : takers) {
-    if (!taker.placed) return tl::unexpected<Error>(taker.placed.error());
+    if (!taker.placed) return failure(taker.placed.error());
   }
   return std::max(takers.front().seconds, takers.back().seconds) / static_cast<double>(times);
 }
@@ -113,7 +113,7 @@ class DirectWriting {
 Result<std::unique_ptr<DirectWriting>> DirectWriting::make(Context& context) {
   const auto bytes = context.choose<std::uint64_t>(1_GiB, 64_MiB);
   const auto paths = Place::local(context, Access::kDirect)->files(bytes);
-  if (!paths) return tl::unexpected<Error>(paths.error());
+  if (!paths) return failure(paths.error());
   const Load load{.direction = Direction::kWrite,
                   .request_bytes = 1_MiB,
                   .depth = 8,
@@ -122,16 +122,16 @@ Result<std::unique_ptr<DirectWriting>> DirectWriting::make(Context& context) {
   std::unique_ptr<DirectWriting> job(new DirectWriting(paths->front(), load));
   const auto file = storage::open_file(
       job->path_, {.intent = storage::Intent::kWrite, .access = Access::kDirect});
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   auto usual = job->engine({});
-  if (!usual) return tl::unexpected<Error>(usual.error());
+  if (!usual) return failure(usual.error());
   job->usual_ = std::move(*usual);
   return job;
 }
 
 Status show_huge_pages(Context& context, const DirectWriting& job) {
   const auto small = job.engine({.pages = TransferMemory::Pages::kSmall});
-  if (!small) return tl::unexpected<Error>(small.error());
+  if (!small) return failure(small.error());
   return show_effect(context, {kHugePages,
                                {job.variant(kAsItIs, job.usual(), &Taken::seconds),
                                 job.variant("pages of 4 KiB", **small, &Taken::seconds)}});
@@ -145,9 +145,9 @@ Status show_registered(Context& context, const DirectWriting& job) {
   using Pages = TransferMemory::Pages;
   const auto registration = TransferMemory::Registration::kNone;
   const auto unknown = job.engine({.registration = registration});
-  if (!unknown) return tl::unexpected<Error>(unknown.error());
+  if (!unknown) return failure(unknown.error());
   const auto small = job.engine({.pages = Pages::kSmall, .registration = registration});
-  if (!small) return tl::unexpected<Error>(small.error());
+  if (!small) return failure(small.error());
   return show_effect(context, {kRegistered,
                                {job.variant(kAsItIs, job.usual(), &Taken::cpu_seconds),
                                 job.variant("not registered", **unknown, &Taken::cpu_seconds),
@@ -164,7 +164,7 @@ Status show_direct_writing(Context& context) {
     if (wants_registered) context.leave_out(kRegistered, job.error().message());
     return {};
   }
-  if (!job) return tl::unexpected<Error>(job.error());
+  if (!job) return failure(job.error());
   if (wants_pages) {
     if (auto shown = show_huge_pages(context, **job); !shown) return shown;
   }

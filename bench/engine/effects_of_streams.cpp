@@ -23,17 +23,17 @@ namespace fs = std::filesystem;
 constexpr const char* kPinning = "engine.effect.pinning";
 constexpr const char* kAllocator = "engine.effect.allocator";
 constexpr const char* kOnePass = "engine.effect.one_pass";
-constexpr const char* kAsItIs = "as it is";
+constexpr const char* kStreamAsItIs = "as it is";
 
 /// A stream writes through the page cache, where writing takes a processor, behind a computation
 /// that takes as long.
 Result<Loop> make_loop(Context& context) {
   const auto place = Place::local(context, Access::kBuffered);
   const auto write_s = write_seconds(*place, 16_MiB);
-  if (!write_s) return tl::unexpected<Error>(write_s.error());
+  if (!write_s) return failure(write_s.error());
   const std::uint64_t count = context.choose<std::uint64_t>(32, 4);
   const auto paths = place->files(count * 16_MiB);
-  if (!paths) return tl::unexpected<Error>(paths.error());
+  if (!paths) return failure(paths.error());
   return Loop{.paths = {paths->front()},
               .access = place->access(),
               .buffer_bytes = 16_MiB,
@@ -51,7 +51,7 @@ Result<double> time_bound(Runtime& runtime,
                           const Loop& loop,
                           BufferMemory memory = BufferMemory::kKept) {
   const auto here = OnCore::take(usable_cores().front());
-  if (!here) return tl::unexpected<Error>(here.error());
+  if (!here) return failure(here.error());
   return time_loop(runtime, loop, memory);
 }
 
@@ -63,7 +63,7 @@ Status show_pinning(Context& context, const Loop& loop) {
   return show_effect(
       context,
       {kPinning,
-       {{kAsItIs, {}, [&] { return time_bound(apart, loop); }},
+       {{kStreamAsItIs, {}, [&] { return time_bound(apart, loop); }},
         {"copying on the computation's core", {}, [&] { return time_bound(anywhere, loop); }},
         {"nothing bound", {}, [&] { return time_loop(unbound, loop, BufferMemory::kKept); }}}});
 }
@@ -74,7 +74,7 @@ Status show_allocator(Context& context, const Loop& loop) {
     return [&runtime, &loop, memory] { return time_bound(runtime, loop, memory); };
   };
   return show_effect(context, {kAllocator,
-                               {{kAsItIs, {}, timed(BufferMemory::kKept)},
+                               {{kStreamAsItIs, {}, timed(BufferMemory::kKept)},
                                 {"fresh memory", {}, timed(BufferMemory::kFresh)}}});
 }
 
@@ -95,19 +95,19 @@ class Passes {
     if (!seconds) return seconds;
     const Stopwatch watch;
     auto file = storage::open_file(output_, {.intent = storage::Intent::kWrite});
-    if (!file) return tl::unexpected<Error>(file.error());
-    if (auto synced = (*file)->sync(); !synced) return tl::unexpected<Error>(synced.error());
+    if (!file) return failure(file.error());
+    if (auto synced = (*file)->sync(); !synced) return failure(synced.error());
     return *seconds + watch.seconds();
   }
 
   Result<double> write_twice() {
     auto rows = cube::TemporaryFile::create(output_ + ".rows");
-    if (!rows) return tl::unexpected<Error>(rows.error());
+    if (!rows) return failure(rows.error());
     loop_.paths = {rows->path()};
     const auto seconds = time_bound(runtime_, loop_);
     if (!seconds) return seconds;
     const Stopwatch watch;
-    if (auto copied = copy(std::move(*rows)); !copied) return tl::unexpected<Error>(copied.error());
+    if (auto copied = copy(std::move(*rows)); !copied) return failure(copied.error());
     return *seconds + watch.seconds();
   }
 
@@ -116,7 +116,7 @@ class Passes {
   Status copy(cube::TemporaryFile rows) const {
     constexpr std::uint64_t kPieceBytes = 50_MiB;
     auto output = cube::TemporaryFile::create(output_);
-    if (!output) return tl::unexpected<Error>(output.error());
+    if (!output) return failure(output.error());
     output->keep();
     std::vector<std::byte> memory(kPieceBytes);
     const std::uint64_t bytes = loop_.count * loop_.buffer_bytes;
@@ -139,7 +139,7 @@ Status show_one_pass(Context& context, const Loop& loop) {
   const auto prepare = [&] { return passes.prepare(); };
   const Status shown = show_effect(
       context, {kOnePass,
-                {{kAsItIs, prepare, [&] { return passes.write_once(); }},
+                {{kStreamAsItIs, prepare, [&] { return passes.write_once(); }},
                  {"through a temporary file", prepare, [&] { return passes.write_twice(); }}}});
   const Status removed = passes.prepare();
   return shown ? removed : shown;
@@ -162,7 +162,7 @@ Status bench_effects_of_streams(Context& context) {
   }
   if (wanted.empty()) return {};
   const auto loop = make_loop(context);
-  if (!loop) return tl::unexpected<Error>(loop.error());
+  if (!loop) return failure(loop.error());
   for (const auto show : wanted) {
     if (auto shown = show(context, *loop); !shown) return shown;
   }

@@ -88,8 +88,7 @@ Result<Taken> run_fio(const Load& load,
                       const std::filesystem::path& file,
                       const std::filesystem::path& folder) {
   const std::filesystem::path report = folder / "fio.json";
-  if (auto ran = run_child(words_of(load, memory, file, report)); !ran)
-    return tl::unexpected<Error>(ran.error());
+  if (auto ran = run_child(words_of(load, memory, file, report)); !ran) return failure(ran.error());
   std::ifstream text(report);
   const json document = json::parse(text, nullptr, false);
   if (document.is_discarded()) return no_report(report, "it is no JSON");

@@ -79,7 +79,7 @@ Result<double> write_seconds(Place& place, std::uint64_t buffer_bytes) {
   constexpr std::uint64_t kCount = 16;
   constexpr int kTimes = 3;
   const auto paths = place.files(kCount * buffer_bytes);
-  if (!paths) return tl::unexpected<Error>(paths.error());
+  if (!paths) return failure(paths.error());
   const Loop loop{.paths = {paths->front()},
                   .access = place.access(),
                   .buffer_bytes = buffer_bytes,
@@ -88,7 +88,7 @@ Result<double> write_seconds(Place& place, std::uint64_t buffer_bytes) {
   std::vector<double> times;
   for (int i = 0; i < kTimes; ++i) {
     const auto took = run_synchronously(loop);
-    if (!took) return tl::unexpected<Error>(took.error());
+    if (!took) return failure(took.error());
     times.push_back(took->total_s / static_cast<double>(kCount));
   }
   return summarise(times).median;
@@ -97,11 +97,11 @@ Result<double> write_seconds(Place& place, std::uint64_t buffer_bytes) {
 Result<GainRounds> run_gain(
     Context& context, Runtime& runtime, Place& place, double write_s, const GainOptions& options) {
   const auto paths = place.files(options.count * options.buffer_bytes);
-  if (!paths) return tl::unexpected<Error>(paths.error());
+  if (!paths) return failure(paths.error());
   // The computation has a core; what is started from here on inherits it, threads of a Runtime
   // that was made before do not.
   const auto here = OnCore::take(usable_cores().front());
-  if (!here) return tl::unexpected<Error>(here.error());
+  if (!here) return failure(here.error());
   const Loop loop{.paths = {paths->front()},
                   .access = place.access(),
                   .buffer_bytes = options.buffer_bytes,
@@ -112,7 +112,7 @@ Result<GainRounds> run_gain(
   const auto variant = [&](const char* name, std::function<Result<LoopTimes>()> run) {
     return Variant{name, {}, [&found, name, run = std::move(run)]() -> Result<double> {
                      const auto times = run();
-                     if (!times) return tl::unexpected<Error>(times.error());
+                     if (!times) return failure(times.error());
                      found.add(name, *times);
                      return times->total_s;
                    }};
@@ -124,7 +124,7 @@ Result<GainRounds> run_gain(
     variants.push_back(variant(kThread, [&] { return run_with_thread(loop); }));
   }
   const auto rounds = context.run(options.id, options.rounds, variants);
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   found.forget_first();
   return found;
 }

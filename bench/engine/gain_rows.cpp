@@ -33,7 +33,7 @@ class Series {
 
   Status run(std::span<const double> ratios, Ways ways) {
     const auto write_s = write_seconds(place_, 16_MiB);
-    if (!write_s) return tl::unexpected<Error>(write_s.error());
+    if (!write_s) return failure(write_s.error());
     for (const double ratio : ratios) {
       auto rounds = run_gain(context_, runtime_, place_, *write_s,
                              {.id = id_ + ", C/W " + fmt::format("{}", ratio),
@@ -41,7 +41,7 @@ class Series {
                               .count = count_of(context_, place_, ratio),
                               .rounds = context_.choose(5U, 2U),
                               .ways = ways});
-      if (!rounds) return tl::unexpected<Error>(rounds.error());
+      if (!rounds) return failure(rounds.error());
       rounds_.emplace_back(ratio, std::move(*rounds));
     }
     return {};
@@ -179,7 +179,7 @@ Status bench_gain_fixed(Context& context) {
   }
   Runtime runtime;
   const auto place = Place::of_fixed_rate(context, 1, kRate);
-  if (!place) return tl::unexpected<Error>(place.error());
+  if (!place) return failure(place.error());
   const auto disk = Place::local(context, Access::kDirect);
   Series on_fixed(context, runtime, **place, "engine.gain.fixed");
   if (auto done = on_fixed.run(kRatios, Ways::kAll); !done) return done;
@@ -212,7 +212,7 @@ Status bench_gain_curve(Context& context) {
   constexpr std::array<double, 9> kCurve{0.03, 0.1, 0.3, 0.6, 1, 1.7, 3, 10, 30};
   Runtime runtime;
   const auto fixed = Place::of_fixed_rate(context, 1, kRate);
-  if (!fixed) return tl::unexpected<Error>(fixed.error());
+  if (!fixed) return failure(fixed.error());
   const auto disk = Place::local(context, Access::kDirect);
   nlohmann::json curves = nlohmann::json::object();
   ResultRow row{.id = id, .unit = "1"};

@@ -60,11 +60,10 @@ class Bench {
 /// Blocks that are written: reading and overwriting them is what is compared, not making them.
 Status Bench::write_file() {
   auto file = storage::open_file(path_.string(), {.intent = storage::Intent::kCreate});
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   const std::vector<std::byte> piece(8_MiB, std::byte{7});
   for (std::uint64_t at = 0; at < file_bytes_; at += piece.size()) {
-    if (auto wrote = (*file)->write_at(piece, at); !wrote)
-      return tl::unexpected<Error>(wrote.error());
+    if (auto wrote = (*file)->write_at(piece, at); !wrote) return failure(wrote.error());
   }
   if (auto synced = (*file)->sync(); !synced) return synced;
   return probe::drop_cached(path_);
@@ -72,12 +71,11 @@ Status Bench::write_file() {
 
 Result<std::unique_ptr<Bench>> Bench::make(Context& context, std::uint64_t request_bytes) {
   const std::uint64_t file_bytes = context.choose<std::uint64_t>(1_GiB, 64_MiB);
-  if (auto room = context.require_space(file_bytes); !room)
-    return tl::unexpected<Error>(room.error());
+  if (auto room = context.require_space(file_bytes); !room) return failure(room.error());
   auto transfers = Transfers::make(request_bytes, kDepthMax);
-  if (!transfers) return tl::unexpected<Error>(transfers.error());
+  if (!transfers) return failure(transfers.error());
   std::unique_ptr<Bench> bench(new Bench(context, file_bytes, std::move(*transfers)));
-  if (auto written = bench->write_file(); !written) return tl::unexpected<Error>(written.error());
+  if (auto written = bench->write_file(); !written) return failure(written.error());
   return bench;
 }
 
@@ -86,7 +84,7 @@ Result<std::uint32_t> Bench::best_depth(Who who, Load load) {
   std::uint32_t best = 0;
   for (load.depth = 1; load.depth <= kDepthMax; load.depth *= 2) {
     const auto taken = run(who, load);
-    if (!taken) return tl::unexpected<Error>(taken.error());
+    if (!taken) return failure(taken.error());
     if (best == 0 || taken->seconds < best_seconds) {
       best = load.depth;
       best_seconds = taken->seconds;
@@ -124,20 +122,20 @@ Status compare(Context& context, Bench& bench, const Row& row) {
   for (auto& [who, load] : loads) {
     if (!row.best_depth) continue;
     const auto depth = bench.best_depth(who, load);
-    if (!depth) return tl::unexpected<Error>(depth.error());
+    if (!depth) return failure(depth.error());
     load.depth = *depth;
   }
   const auto variant = [&](const std::string& name, Who who) {
     return Variant{name, {}, [&bench, &row, &loads, who]() -> Result<double> {
                      const auto taken = bench.run(who, loads[who]);
-                     if (!taken) return tl::unexpected<Error>(taken.error());
+                     if (!taken) return failure(taken.error());
                      return row.measure(*taken, row.load);
                    }};
   };
   const auto rounds = context.run(row.id, context.choose(kPairs, 3U),
                                   {variant("forebay", Who::kForebay), variant("fio", Who::kFio),
                                    variant("fio, small pages", Who::kFioSmallPages)});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.set_parameter(row.id + ".depth",
                         {{"forebay", loads[Who::kForebay].depth}, {"fio", loads[Who::kFio].depth}});
   context.add({.id = row.id,
@@ -204,7 +202,7 @@ Status bench_over_fio(Context& context) {
     return {};
   }
   auto bench = Bench::make(context, 4_MiB);
-  if (!bench) return tl::unexpected<Error>(bench.error());
+  if (!bench) return failure(bench.error());
   for (const Row& row : wanted) {
     if (auto done = compare(context, **bench, row); !done) return done;
   }

@@ -12,7 +12,7 @@ namespace {
 
 Status advise(std::span<std::byte> memory, int advice) {
   if (::madvise(memory.data(), memory.size(), advice) == 0) return {};
-  return tl::unexpected<Error>(system_error({.operation = "give memory back"}, errno));
+  return failure(system_error({.operation = "give memory back"}, errno));
 }
 
 }  // namespace

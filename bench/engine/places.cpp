@@ -47,7 +47,7 @@ bandwidth_mb_per_s = {rate}
 "locks" = "One client."
 )";
 
-constexpr double kMega = 1e6;
+constexpr double kBytesOfMegabyte = 1e6;
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
   return text.replace(text.find(what), what.size(), by);
@@ -56,7 +56,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 Result<fs::path> write_machine(const fs::path& folder, const std::string& name, double rate) {
   const fs::path path = folder / (name + ".toml");
   std::string text = replaced(kMachine, "{name}", name);
-  text = replaced(text, "{rate}", fmt::format("{:.0f}", rate / kMega));
+  text = replaced(text, "{rate}", fmt::format("{:.0f}", rate / kBytesOfMegabyte));
   if (!(std::ofstream(path) << text)) {
     return failure(
         {.kind = ErrorClass::kIo, .operation = "write a machine file", .path = path.string()});
@@ -70,12 +70,11 @@ Status make_blocks(const std::string& path, std::uint64_t bytes) {
   std::error_code ignored;
   if (fs::file_size(path, ignored) == bytes) return {};
   auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   if (auto cut = (*file)->truncate(0); !cut) return cut;
   const std::vector<std::byte> piece(1_MiB, std::byte{7});
   for (std::uint64_t at = 0; at < bytes; at += piece.size()) {
-    if (auto wrote = (*file)->write_at(piece, at); !wrote)
-      return tl::unexpected<Error>(wrote.error());
+    if (auto wrote = (*file)->write_at(piece, at); !wrote) return failure(wrote.error());
   }
   return (*file)->sync();
 }
@@ -89,15 +88,15 @@ Result<std::unique_ptr<Place>> Place::of_fixed_rate(Context& context,
                                                     std::uint32_t count,
                                                     double bytes_per_s) {
   std::unique_ptr<Place> place(
-      new Place(fmt::format("{:.0f} MB/s", bytes_per_s / kMega), Access::kDirect));
+      new Place(fmt::format("{:.0f} MB/s", bytes_per_s / kBytesOfMegabyte), Access::kDirect));
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::string name = fmt::format("rate-{:.0f}-{}", bytes_per_s / kMega, i);
+    const std::string name = fmt::format("rate-{:.0f}-{}", bytes_per_s / kBytesOfMegabyte, i);
     const auto machine = write_machine(context.folder(), name, bytes_per_s);
-    if (!machine) return tl::unexpected<Error>(machine.error());
+    if (!machine) return failure(machine.error());
     auto mounted = emufs::Mounted::make(
         context.folder(),
         {.machine = machine->string(), .words = {"--no-sync"}, .core = usable_cores().back()});
-    if (!mounted) return tl::unexpected<Error>(mounted.error());
+    if (!mounted) return failure(mounted.error());
     place->folders_.push_back((*mounted)->path().string());
     place->mounts_.push_back(std::move(*mounted));
   }
@@ -115,8 +114,7 @@ Result<std::vector<std::string>> Place::files(std::uint64_t bytes_each) {
   std::vector<std::string> paths;
   for (const std::string& folder : folders_) {
     paths.push_back(folder + "/written-" + std::to_string(bytes_each));
-    if (auto made = make_blocks(paths.back(), bytes_each); !made)
-      return tl::unexpected<Error>(made.error());
+    if (auto made = make_blocks(paths.back(), bytes_each); !made) return failure(made.error());
   }
   return paths;
 }

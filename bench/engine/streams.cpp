@@ -30,9 +30,9 @@ struct OneFile {
 
 Result<OneFile> open_stream(Runtime& runtime, const std::string& path, const StreamPlan& plan) {
   auto stream = runtime.output_stream(plan);
-  if (!stream) return tl::unexpected<Error>(stream.error());
+  if (!stream) return failure(stream.error());
   auto file = stream->create(path, {.existing = Existing::kKeep});
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   return OneFile{std::move(*stream), std::move(*file)};
 }
 
@@ -41,7 +41,7 @@ Status write_over(OneFile& one, std::uint64_t bytes, std::uint64_t file_bytes) {
   const std::uint64_t step = one.stream.plan().buffer_bytes;
   for (std::uint64_t at = 0; at < bytes; at += step) {
     auto buffer = one.stream.acquire();
-    if (!buffer) return tl::unexpected<Error>(buffer.error());
+    if (!buffer) return failure(buffer.error());
     if (auto taken = one.stream.submit(std::move(*buffer), one.file, at % file_bytes); !taken)
       return taken;
   }
@@ -56,17 +56,17 @@ Status bench_memory(Context& context) {
   const std::uint64_t bytes = context.choose<std::uint64_t>(10 * 1_GiB, 256_MiB);
   const auto place = Place::local(context, Access::kDirect);
   const auto paths = place->files(file_bytes);
-  if (!paths) return tl::unexpected<Error>(paths.error());
+  if (!paths) return failure(paths.error());
   std::vector<double> above;
   for (int run = 0; run < 5; ++run) {
     const auto before = pss_bytes(::getpid());
-    if (!before) return tl::unexpected<Error>(before.error());
+    if (!before) return failure(before.error());
     const auto peak = PeakMemory::start();
-    if (!peak) return tl::unexpected<Error>(peak.error());
+    if (!peak) return failure(peak.error());
     Runtime runtime;
     auto one = open_stream(runtime, paths->front(),
                            {.access = Access::kDirect, .buffer_bytes = 16_MiB, .buffers = 4});
-    if (!one) return tl::unexpected<Error>(one.error());
+    if (!one) return failure(one.error());
     if (auto done = write_over(*one, bytes, file_bytes); !done) return done;
     const double most = static_cast<double>((*peak)->stop()) - static_cast<double>(*before);
     above.push_back((most - static_cast<double>(64_MiB)) / kMebi);
@@ -79,10 +79,10 @@ Status bench_memory(Context& context) {
 Result<double> time_hand_over(OneFile& one, std::uint64_t at) {
   const Stopwatch watch;
   auto buffer = one.stream.try_acquire();
-  if (!buffer) return tl::unexpected<Error>(buffer.error());
+  if (!buffer) return failure(buffer.error());
   if (!*buffer) return failure({.operation = "acquire a buffer", .cause = "none is free"});
   if (auto taken = one.stream.submit(std::move(**buffer), one.file, at); !taken)
-    return tl::unexpected<Error>(taken.error());
+    return failure(taken.error());
   return watch.seconds();
 }
 
@@ -96,20 +96,20 @@ Status bench_hand_over(Context& context) {
   constexpr int kTimes = 101;
   const auto place = Place::local(context, Access::kDirect);
   const auto paths = place->files(64_MiB);
-  if (!paths) return tl::unexpected<Error>(paths.error());
+  if (!paths) return failure(paths.error());
   Runtime runtime;
   auto one = open_stream(runtime, paths->front(),
                          {.access = Access::kDirect, .buffer_bytes = 16_MiB, .buffers = 4});
-  if (!one) return tl::unexpected<Error>(one.error());
+  if (!one) return failure(one.error());
   std::vector<double> asleep;
   std::vector<double> awake;
   for (int i = 0; i < kTimes; ++i) {
     if (auto done = one->stream.drain(); !done) return done;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     const auto first = time_hand_over(*one, 0);
-    if (!first) return tl::unexpected<Error>(first.error());
+    if (!first) return failure(first.error());
     const auto second = time_hand_over(*one, 16_MiB);
-    if (!second) return tl::unexpected<Error>(second.error());
+    if (!second) return failure(second.error());
     asleep.push_back(*first * kMicroseconds);
     awake.push_back(*second * kMicroseconds);
   }
@@ -154,7 +154,7 @@ Status add_devices_row(Context& context,
   };
   const auto rounds = context.run(
       row.id, 5, {variant("one device", {paths.front()}), variant("two devices", paths)});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   row.measured = rounds->ratio("one device", "two devices");
   if (expected == Expected::kNothing) row.measured = distance_from_one(row.measured);
   row.peers = {{"one device", "s", rounds->summary("one device")},
@@ -175,11 +175,11 @@ Status bench_devices(Context& context) {
     return {};
   }
   const auto place = Place::of_fixed_rate(context, 2, kRateEach);
-  if (!place) return tl::unexpected<Error>(place.error());
+  if (!place) return failure(place.error());
   const auto paths = (*place)->files(kDeviceBuffers * kDeviceBuffer);
-  if (!paths) return tl::unexpected<Error>(paths.error());
+  if (!paths) return failure(paths.error());
   const auto here = OnCore::take(usable_cores().front());
-  if (!here) return tl::unexpected<Error>(here.error());
+  if (!here) return failure(here.error());
   Status done;
   if (wants_busy) {
     done = add_devices_row(

@@ -62,7 +62,7 @@ class Run {
       const std::size_t count = engine_.wait(completions, std::nullopt);
       for (std::size_t i = 0; i < count; ++i) {
         const auto& [tag, bytes] = completions.at(i);
-        if (!bytes) failure_ = tl::unexpected<Error>(bytes.error());
+        if (!bytes) failure_ = failure(bytes.error());
         if (issued_ < requests() && failure_) batch.push_back(operation(buffers[tag].bytes(), tag));
       }
       engine_.enqueue(batch);
@@ -95,13 +95,12 @@ Result<std::unique_ptr<Transfers>> Transfers::make(std::uint64_t request_bytes,
                                                    std::uint32_t depth,
                                                    TransferMemory memory) {
   auto pool = storage::BufferPool::create({.buffer_bytes = request_bytes, .count = depth});
-  if (!pool) return tl::unexpected<Error>(pool.error());
+  if (!pool) return failure(pool.error());
   if (memory.pages == TransferMemory::Pages::kSmall) {
-    if (auto split = split_huge_pages((*pool)->arena()); !split)
-      return tl::unexpected<Error>(split.error());
+    if (auto split = split_huge_pages((*pool)->arena()); !split) return failure(split.error());
   }
   auto backend = storage::make_ring_backend(depth, silent_log());
-  if (!backend) return tl::unexpected<Error>(backend.error());
+  if (!backend) return failure(backend.error());
   std::unique_ptr<Transfers> transfers(new Transfers(std::move(*pool), std::move(*backend)));
   // Where the memlock limit forbids it, transfers go on without, as in an application.
   if (memory.registration == TransferMemory::Registration::kWhereAllowed)
@@ -118,7 +117,7 @@ Result<Taken> Transfers::run(const Load& load, const std::string& path) {
   const auto intent =
       load.direction == Direction::kRead ? storage::Intent::kRead : storage::Intent::kWrite;
   auto file = storage::open_file(path, {.intent = intent, .access = Access::kDirect});
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   std::vector<storage::Buffer> buffers;
   for (std::uint32_t i = 0; i < load.depth; ++i)
     buffers.push_back(std::move(*pool_->try_acquire()));
@@ -126,7 +125,7 @@ Result<Taken> Transfers::run(const Load& load, const std::string& path) {
   const Stopwatch watch;
   auto done = Run(engine_, **file, load).go(buffers);
   const Taken taken{.seconds = watch.seconds(), .cpu_seconds = process_cpu_seconds() - cpu_before};
-  if (!done) return tl::unexpected<Error>(done.error());
+  if (!done) return failure(done.error());
   return taken;
 }
 

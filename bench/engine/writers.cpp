@@ -39,7 +39,7 @@ Memory fresh(std::uint64_t bytes) {
 }
 
 tl::unexpected<Error> refuse(const std::string& what, const std::string& path, int error_number) {
-  return tl::unexpected<Error>(system_error({.operation = what, .path = path}, error_number));
+  return failure(system_error({.operation = what, .path = path}, error_number));
 }
 
 /// The files of a loop, open.
@@ -103,14 +103,14 @@ class Computing {
 
 Result<LoopTimes> run_synchronously(const Loop& loop) {
   const auto files = Files::open(loop);
-  if (!files) return tl::unexpected<Error>(files.error());
+  if (!files) return failure(files.error());
   const Memory memory = fresh(loop.buffer_bytes);
   std::fill_n(memory.get(), loop.buffer_bytes, std::byte{1});
   Computing computing(loop);
   for (std::uint64_t i = 0; i < loop.count; ++i) {
     computing.fill({memory.get(), loop.buffer_bytes});
     if (auto done = write_all(files->of(i), loop, i, memory.get()); !done)
-      return tl::unexpected<Error>(done.error());
+      return failure(done.error());
   }
   return computing.times();
 }
@@ -180,7 +180,7 @@ class AioWrites {
 
 Result<LoopTimes> run_with_aio(const Loop& loop) {
   const auto files = Files::open(loop);
-  if (!files) return tl::unexpected<Error>(files.error());
+  if (!files) return failure(files.error());
   AioWrites writes(loop);
   Computing computing(loop);
   for (std::uint64_t i = 0; i < loop.count; ++i) {
@@ -188,9 +188,9 @@ Result<LoopTimes> run_with_aio(const Loop& loop) {
     computing.fill({memory.get(), loop.buffer_bytes});
     Status done = writes.begin(files->of(i), i, std::move(memory));
     if (done) done = writes.collect();
-    if (!done) return tl::unexpected<Error>(done.error());
+    if (!done) return failure(done.error());
   }
-  if (auto done = writes.wait_for_all(); !done) return tl::unexpected<Error>(done.error());
+  if (auto done = writes.wait_for_all(); !done) return failure(done.error());
   return computing.times();
 }
 
@@ -277,7 +277,7 @@ class Writer {
 Result<LoopTimes> run_with_thread(const Loop& loop) {
   constexpr int kBuffers = 2;
   const auto files = Files::open(loop);
-  if (!files) return tl::unexpected<Error>(files.error());
+  if (!files) return failure(files.error());
   Writer writer(loop, *files);
   for (int i = 0; i < kBuffers; ++i) {
     Memory memory = fresh(loop.buffer_bytes);
@@ -290,7 +290,7 @@ Result<LoopTimes> run_with_thread(const Loop& loop) {
     computing.fill({memory.get(), loop.buffer_bytes});
     writer.hand_over(std::move(memory));
   }
-  if (auto done = writer.finish(); !done) return tl::unexpected<Error>(done.error());
+  if (auto done = writer.finish(); !done) return failure(done.error());
   return computing.times();
 }
 
@@ -303,7 +303,7 @@ Status write_behind(const Loop& loop,
                     Computing& computing) {
   for (std::uint64_t i = 0; i < loop.count; ++i) {
     auto buffer = out.acquire();
-    if (!buffer) return tl::unexpected<Error>(buffer.error());
+    if (!buffer) return failure(buffer.error());
     if (memory == BufferMemory::kFresh) {
       if (auto renewed = renew_pages(buffer->bytes()); !renewed) return renewed;
     }
@@ -323,16 +323,16 @@ Result<LoopTimes> run_with_forebay(Runtime& runtime, const Loop& loop, StreamWay
                                     .buffer_bytes = loop.buffer_bytes,
                                     .buffers = way.buffers,
                                     .preallocation = Preallocation::kNone});
-  if (!out) return tl::unexpected<Error>(out.error());
+  if (!out) return failure(out.error());
   std::vector<OutputFile> files;
   for (const std::string& path : loop.paths) {
     auto file = out->create(path, {.existing = Existing::kKeep});
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     files.push_back(std::move(*file));
   }
   Computing computing(loop);
   if (auto done = write_behind(loop, *out, files, way.memory, computing); !done)
-    return tl::unexpected<Error>(done.error());
+    return failure(done.error());
   return computing.times();
 }
 

@@ -32,7 +32,7 @@ Status run_child(const std::vector<std::string>& words) {
   ::posix_spawn_file_actions_destroy(&actions);
   const std::string name = fs::path(words.front()).filename().string();
   const ErrorDetails where{.operation = "run " + name, .path = words.back()};
-  if (refused != 0) return tl::unexpected<Error>(system_error(where, refused));
+  if (refused != 0) return failure(system_error(where, refused));
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -34,8 +34,7 @@ Result<std::unique_ptr<OnCore>> OnCore::take(unsigned core) {
   if (core < CPU_SETSIZE) CPU_SET(core, &one);
   if (::sched_setaffinity(0, sizeof one, &one) == 0)
     return std::unique_ptr<OnCore>(new OnCore(before));
-  return tl::unexpected<Error>(
-      system_error({.operation = "stay on core " + std::to_string(core)}, errno));
+  return failure(system_error({.operation = "stay on core " + std::to_string(core)}, errno));
 }
 
 OnCore::~OnCore() { static_cast<void>(::sched_setaffinity(0, sizeof before_, &before_)); }

@@ -189,14 +189,14 @@ OtherRun start_run() {
     remove_on_signals(folder->path());
     std::ofstream(folder->path() / "file") << "x";
     const std::string path = folder->path().string();
-    if (write(ends[1], path.data(), path.size()) < 0) _exit(1);
+    if (::write(ends[1], path.data(), path.size()) < 0) _exit(1);
     for (;;)
       pause();
   }
-  close(ends[1]);
+  ::close(ends[1]);
   char path[4096] = {};
-  EXPECT_GT(read(ends[0], path, sizeof(path) - 1), 0);
-  close(ends[0]);
+  EXPECT_GT(::read(ends[0], path, sizeof(path) - 1), 0);
+  ::close(ends[0]);
   run.folder = path;
   EXPECT_TRUE(fs::exists(run.folder / "file"));
   return run;

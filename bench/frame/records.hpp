@@ -35,7 +35,7 @@ Result<double> time_ifstream(const std::filesystem::path& path, std::uint64_t fi
   const Stopwatch watch;
   std::ifstream stream(path, std::ios::binary);
   if (auto done = read_records<kRecordBytes>(stream, file_bytes); !done)
-    return tl::unexpected<Error>(done.error());
+    return failure(done.error());
   return watch.seconds();
 }
 

@@ -29,7 +29,7 @@ using read::the_crew;
 constexpr const char* kId = "pfs.auto.over_best";
 constexpr std::array<const char*, 3> kMachines{"nfs", "lustre-small", "gpfs-small"};
 constexpr std::uint64_t kTaskCount = 512;
-constexpr unsigned kRounds = 5;
+constexpr unsigned kAutoRounds = 5;
 constexpr std::size_t kFinalists = 3;
 constexpr double kGoal = 1.15;
 
@@ -64,7 +64,7 @@ class Meter {
 };
 
 std::size_t runs_of(std::uint32_t ranks) {
-  return plans_to_sweep(ranks).size() + kRounds * (kFinalists + 1);
+  return plans_to_sweep(ranks).size() + kAutoRounds * (kFinalists + 1);
 }
 
 /// What a combination gave.
@@ -89,8 +89,7 @@ nlohmann::json to_json(const ReadPlan& plan, const Summary& seconds) {
 Status forget_runtimes() {
   for (const Reach reach : {Reach::kCrew, Reach::kEverybody}) {
     const Job job{.work = read::Work::kForget, .reach = reach, .task_count = 1, .path = {}};
-    if (const auto done = the_crew().measure(job); !done)
-      return tl::unexpected<Error>(done.error());
+    if (const auto done = the_crew().measure(job); !done) return failure(done.error());
   }
   return {};
 }
@@ -106,7 +105,7 @@ class Sweep {
     std::vector<double> screened;
     for (const GivenPlan& plan : plans_) {
       auto seconds = read(plan, nullptr);
-      if (!seconds) return tl::unexpected<Error>(seconds.error());
+      if (!seconds) return failure(seconds.error());
       screened.push_back(*seconds);
     }
     return compare(fastest(screened, kFinalists)).map([&](Outcome outcome) {
@@ -119,14 +118,13 @@ class Sweep {
  private:
   /// From storage: nothing of the file is cached.
   Result<double> read(const GivenPlan& given, ReadPlan* told) {
-    if (auto done = forget_runtimes(); !done) return tl::unexpected<Error>(done.error());
-    if (auto cold = probe::drop_cached(combination_.cut.path); !cold)
-      return tl::unexpected<Error>(cold.error());
+    if (auto done = forget_runtimes(); !done) return failure(done.error());
+    if (auto cold = probe::drop_cached(combination_.cut.path); !cold) return failure(cold.error());
     Job job = Job::of(read::Work::kSession, combination_.cut);
     job.reach = combination_.reach;
     job.given = given;
     const auto measured = the_crew().measure(job);
-    if (!measured) return tl::unexpected<Error>(measured.error());
+    if (!measured) return failure(measured.error());
     if (told != nullptr) *told = measured->plan;
     meter_.tick();
     return measured->seconds;
@@ -144,8 +142,9 @@ class Sweep {
                             return read(given[i], &told[i]);
                           }});
     }
-    const auto rounds = run_rounds(variants, {.rounds = kRounds, .warm_ups = 0, .on_progress = {}});
-    if (!rounds) return tl::unexpected<Error>(rounds.error());
+    const auto rounds =
+        run_rounds(variants, {.rounds = kAutoRounds, .warm_ups = 0, .on_progress = {}});
+    if (!rounds) return failure(rounds.error());
     return judge(variants, *rounds, told);
   }
 
@@ -189,8 +188,7 @@ Result<std::filesystem::path> place_file(const emufs::Mounted& mounted,
     failed = std::make_error_code(std::errc::io_error);
   }
   if (!failed) return path;
-  return tl::unexpected<Error>(
-      system_error({.operation = "make", .path = path.string()}, failed.value()));
+  return failure(system_error({.operation = "make", .path = path.string()}, failed.value()));
 }
 
 /// All combinations on one machine.
@@ -200,16 +198,16 @@ Status sweep_machine(Context& context,
                      std::vector<Outcome>& outcomes) {
   // In a folder of its own: other rows have mounts of the same machines.
   auto mounted = emufs::Mounted::make(context.folder() / "auto", {.machine = machine, .words = {}});
-  if (!mounted) return tl::unexpected<Error>(mounted.error());
+  if (!mounted) return failure(mounted.error());
   for (const std::uint64_t bytes : file_sizes(context)) {
     const auto words = context.word_file(bytes);
-    if (!words) return tl::unexpected<Error>(words.error());
+    if (!words) return failure(words.error());
     const auto path = place_file(**mounted, *words);
-    if (!path) return tl::unexpected<Error>(path.error());
+    if (!path) return failure(path.error());
     const Cut cut{.path = *path, .file_bytes = bytes, .task_count = kTaskCount};
     for (const Reach reach : {Reach::kCrew, Reach::kEverybody}) {
       auto outcome = Sweep({.machine = machine, .cut = cut, .reach = reach}, meter).run();
-      if (!outcome) return tl::unexpected<Error>(outcome.error());
+      if (!outcome) return failure(outcome.error());
       outcomes.push_back(std::move(*outcome));
     }
   }

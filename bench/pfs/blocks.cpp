@@ -16,9 +16,9 @@ Status bench_blocks(Context& context) {
   solo::Block block{
       .path = {}, .edge = edge, .block_edge = edge / 4, .start = (edge - edge / 4) / 2};
   const auto array = context.word_file(block.file_bytes());
-  if (!array) return tl::unexpected<Error>(array.error());
+  if (!array) return failure(array.error());
   const auto site = Site::make(context, {.machine = "lustre-small", .words = {}}, *array);
-  if (!site) return tl::unexpected<Error>(site.error());
+  if (!site) return failure(site.error());
   block.path = (*site)->path();
   const double limit_s = (*site)->limit_s(block.span_bytes());
   const TouchedMemory memory(block.bytes());
@@ -30,7 +30,7 @@ Status bench_blocks(Context& context) {
                   {{"forebay", (*site)->cold(),
                     [&] { return time_request(runtime, block, memory.bytes(), plan); }},
                    {"rows", (*site)->cold(), [&] { return time_rows(block, memory.bytes()); }}});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({.id = id,
                .unit = "1",
                .measured = rounds->ratio("forebay", "rows"),

@@ -16,12 +16,12 @@ constexpr std::size_t kRecordBytes = 4096;
 Result<double> time_istream(Runtime& runtime, const Cut& cut) {
   const Stopwatch watch;
   auto file = runtime.open(cut.path.string());
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   auto session = file->read_session();
-  if (!session) return tl::unexpected<Error>(session.error());
+  if (!session) return failure(session.error());
   istream stream(*session);
   if (auto done = read_records<kRecordBytes>(stream, cut.file_bytes); !done)
-    return tl::unexpected<Error>(done.error());
+    return failure(done.error());
   return watch.seconds();
 }
 
@@ -31,7 +31,7 @@ Status bench_istream(Context& context) {
   const std::string id = "pfs.istream";
   if (!context.wants(id)) return {};
   const auto site = Site::with_words(context, {.machine = "lustre-small", .words = {}});
-  if (!site) return tl::unexpected<Error>(site.error());
+  if (!site) return failure(site.error());
   const Cut cut = (*site)->cut(1);
   Runtime runtime;
   const auto rounds =
@@ -39,7 +39,7 @@ Status bench_istream(Context& context) {
                   {{"forebay", (*site)->cold(), [&] { return time_istream(runtime, cut); }},
                    {"std::ifstream", (*site)->cold(),
                     [&] { return time_ifstream<kRecordBytes>(cut.path, cut.file_bytes); }}});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({.id = id,
                .unit = "1",
                .measured = rounds->ratio("std::ifstream", "forebay"),

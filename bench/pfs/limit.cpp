@@ -29,7 +29,7 @@ Status bench_limit(Context& context) {
   const std::string id = "pfs.over_limit";
   if (!context.wants(id)) return {};
   const auto site = Site::with_words(context, {.machine = "lustre-small", .words = {}});
-  if (!site) return tl::unexpected<Error>(site.error());
+  if (!site) return failure(site.error());
   std::vector<Variant> variants;
   std::vector<std::string> names;
   for (const std::uint64_t tasks : read::kTaskCounts) {
@@ -37,7 +37,7 @@ Status bench_limit(Context& context) {
     variants.push_back((*site)->variant(names.back(), read::Work::kSession, tasks));
   }
   const auto rounds = context.run(id, kRounds, variants);
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   std::vector<Peer> peers;
   for (const std::string& name : names)
     peers.push_back({name, "s", rounds->summary(name)});

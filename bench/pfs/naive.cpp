@@ -10,14 +10,14 @@ Status bench_naive(Context& context) {
   const bool wants_descriptor = context.wants("pfs.naive_fd_over_session");
   if (!wants_naive && !wants_descriptor) return {};
   const auto site = Site::with_words(context, {.machine = "lustre-small", .words = {}});
-  if (!site) return tl::unexpected<Error>(site.error());
+  if (!site) return failure(site.error());
   const std::uint64_t tasks = context.choose(read::kTasks, read::kTasks / 8);
   const auto rounds =
       context.run("pfs.naive_over_session", kRounds,
                   {(*site)->variant("forebay", read::Work::kSession, tasks),
                    (*site)->variant("naive", read::Work::kNaive, tasks),
                    (*site)->variant("naive-fd", read::Work::kNaiveDescriptor, tasks)});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   const std::vector<Peer> peers = {{"forebay", "s", rounds->summary("forebay")},
                                    {"naive", "s", rounds->summary("naive")},
                                    {"naive-fd", "s", rounds->summary("naive-fd")}};

@@ -43,7 +43,7 @@ runner::Task view_task(const Session& session, ByteRange slice) {
   Views pieces = session.views(slice);
   while (!pieces.done()) {
     const Result<View> piece = co_await pieces.next();
-    if (!piece) co_return tl::unexpected<Error>(piece.error());
+    if (!piece) co_return failure(piece.error());
     if (auto looked = look_at(*piece); !looked) co_return looked;
   }
   co_return Status();
@@ -54,7 +54,7 @@ Result<double> time_computing(Runtime& runtime, Slices slices) {
   Computing computing(runtime.loop(), slices);
   const Stopwatch watch;
   group.spawn(computing.task());
-  if (auto done = group.run(); !done) return tl::unexpected<Error>(done.error());
+  if (auto done = group.run(); !done) return failure(done.error());
   return watch.seconds();
 }
 
@@ -64,13 +64,13 @@ Result<double> time_reading(Runtime& runtime, const Cut& cut, Slices beside) {
   Computing computing(runtime.loop(), beside);
   const Stopwatch watch;
   const auto file = runtime.open(cut.path.string());
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   const auto session = file->read_session({0, cut.file_bytes});
-  if (!session) return tl::unexpected<Error>(session.error());
+  if (!session) return failure(session.error());
   if (beside.count > 0) group.spawn(computing.task());
   for (std::uint64_t task = 0; task < cut.task_count; ++task)
     group.spawn(view_task(*session, cut.slice(task)));
-  if (auto done = group.run(); !done) return tl::unexpected<Error>(done.error());
+  if (auto done = group.run(); !done) return failure(done.error());
   return watch.seconds();
 }
 
@@ -80,14 +80,14 @@ Result<Slices> equal_slices(Runtime& runtime, const Site& site) {
   constexpr int kTimes = 5;
   Result<double> reading = 0;
   for (int pass = 0; pass < 2; ++pass) {
-    if (auto cold = site.cold()(); !cold) return tl::unexpected<Error>(cold.error());
+    if (auto cold = site.cold()(); !cold) return failure(cold.error());
     reading = time_reading(runtime, site.cut(kTaskCounts.back()), {});
-    if (!reading) return tl::unexpected<Error>(reading.error());
+    if (!reading) return failure(reading.error());
   }
   std::vector<double> times;
   for (int i = 0; i < kTimes; ++i) {
     const auto computing = time_computing(runtime, kSome);
-    if (!computing) return tl::unexpected<Error>(computing.error());
+    if (!computing) return failure(computing.error());
     times.push_back(*computing);
   }
   const double slice_s = summarise(times).median / static_cast<double>(kSome.count);
@@ -137,15 +137,15 @@ Status bench_overlap(Context& context) {
   }
   const auto site =
       Site::with_words(context, {.machine = "lustre-small", .words = {}, .core = cores.back()});
-  if (!site) return tl::unexpected<Error>(site.error());
+  if (!site) return failure(site.error());
   const auto here = OnCore::take(cores.front());
-  if (!here) return tl::unexpected<Error>(here.error());
+  if (!here) return failure(here.error());
   Runtime runtime;  // its threads are on this core, too
   const auto slices = equal_slices(runtime, **site);
-  if (!slices) return tl::unexpected<Error>(slices.error());
+  if (!slices) return failure(slices.error());
   const std::vector<Variant> variants = variants_of(runtime, **site, *slices);
   const auto rounds = context.run(id, kRounds, variants);
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   std::vector<Peer> peers;
   for (const Variant& one : variants)
     peers.push_back({one.name, "s", rounds->summary(one.name)});

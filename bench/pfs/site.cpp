@@ -18,18 +18,18 @@ Result<std::unique_ptr<Site>> Site::make(Context& context,
                                          const emufs::MountOptions& how,
                                          const fs::path& source) {
   auto machine = model::load_machine(how.machine, model::machine_folders(process_environment()));
-  if (!machine) return tl::unexpected<Error>(machine.error());
+  if (!machine) return failure(machine.error());
   auto mounted = emufs::Mounted::make(context.folder(), how);
-  if (!mounted) return tl::unexpected<Error>(mounted.error());
+  if (!mounted) return failure(mounted.error());
   std::unique_ptr<Site> site(new Site(std::move(*machine), std::move(*mounted), source.filename()));
-  if (auto copied = site->copy(source); !copied) return tl::unexpected<Error>(copied.error());
+  if (auto copied = site->copy(source); !copied) return failure(copied.error());
   return site;
 }
 
 Result<std::unique_ptr<Site>> Site::with_words(Context& context, const emufs::MountOptions& how) {
   const auto words = context.word_file(
       context.choose(ByEffort<std::uint64_t>{.quick = 64_MiB, .usual = 1_GiB, .full = 4_GiB}));
-  if (!words) return tl::unexpected<Error>(words.error());
+  if (!words) return failure(words.error());
   return make(context, how, *words);
 }
 
@@ -56,7 +56,7 @@ Status Site::copy(const fs::path& source) {
     fs::copy_file(source, kept, fs::copy_options::overwrite_existing, failed);
   if (!failed) file_bytes_ = fs::file_size(kept, failed);
   if (!failed && file_bytes_ > 0) return {};
-  return tl::unexpected<Error>(
+  return failure(
       system_error({.operation = "make", .path = kept.string()}, failed ? failed.value() : EIO));
 }
 

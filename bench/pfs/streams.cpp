@@ -22,15 +22,15 @@ namespace forebay::bench::pfs {
 namespace {
 
 constexpr std::uint64_t kStreams = 1000;
-constexpr std::size_t kRecordBytes = 4096;
+constexpr std::size_t kStreamRecordBytes = 4096;
 
 runner::Task stream_task(Session session, ByteRange part) {
   AsyncStream stream(std::move(session), part);
-  std::vector<std::byte> record(kRecordBytes);
+  std::vector<std::byte> record(kStreamRecordBytes);
   while (!stream.eof()) {
     const std::uint64_t at = part.offset + stream.tellg();
     const Result<ByteCount> got = co_await stream.read(record);
-    if (!got) co_return tl::unexpected<Error>(got.error());
+    if (!got) co_return failure(got.error());
     if (auto touched = touch(std::span(record).first(*got), at); !touched) co_return touched;
   }
   co_return Status();
@@ -38,31 +38,31 @@ runner::Task stream_task(Session session, ByteRange part) {
 
 Result<double> time_streams(Runtime& runtime, const Cut& cut) {
   const auto file = runtime.open(cut.path.string());
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   runner::TaskGroup group(runtime.loop());
   const Stopwatch watch;
   const auto session = file->read_session();
-  if (!session) return tl::unexpected<Error>(session.error());
+  if (!session) return failure(session.error());
   for (std::uint64_t task = 0; task < cut.task_count; ++task)
     group.spawn(stream_task(*session, cut.slice(task)));
-  if (auto done = group.run(); !done) return tl::unexpected<Error>(done.error());
+  if (auto done = group.run(); !done) return failure(done.error());
   return watch.seconds();
 }
 
 /// One part after the other, as a program reads that has one thread and no session.
 Result<double> time_preads(const Cut& cut) {
-  std::vector<std::byte> record(kRecordBytes);
+  std::vector<std::byte> record(kStreamRecordBytes);
   const Stopwatch watch;
   const Descriptor file(::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC));
   for (std::uint64_t at = 0; at < cut.file_bytes;) {
     const ssize_t got = ::pread(file.get(), record.data(), record.size(), static_cast<off_t>(at));
     if (got <= 0) {
-      return tl::unexpected<Error>(
+      return failure(
           system_error({.operation = "pread", .path = cut.path.string(), .offset_bytes = at},
                        got == 0 ? EIO : errno));
     }
     const auto bytes = std::span(record).first(static_cast<std::size_t>(got));
-    if (auto touched = touch(bytes, at); !touched) return tl::unexpected<Error>(touched.error());
+    if (auto touched = touch(bytes, at); !touched) return failure(touched.error());
     at += bytes.size();
   }
   return watch.seconds();
@@ -94,16 +94,16 @@ Status bench_streams(Context& context) {
   const std::uint64_t part_bytes =
       context.choose<std::uint64_t>({.quick = 66'048, .usual = 264'000, .full = 1'056'000});
   const auto words = context.word_file(kStreams * part_bytes);
-  if (!words) return tl::unexpected<Error>(words.error());
+  if (!words) return failure(words.error());
   const auto site = Site::make(context, {.machine = "nfs", .words = {}}, *words);
-  if (!site) return tl::unexpected<Error>(site.error());
+  if (!site) return failure(site.error());
   const Cut cut = (*site)->cut(kStreams);
   Runtime runtime;
   const auto rounds =
       context.run(id, kRounds,
                   {{"forebay", (*site)->cold(), [&] { return time_streams(runtime, cut); }},
                    {"pread", (*site)->cold(), [&] { return time_preads(cut); }}});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   const double ideal = ideal_s(**site);
   context.add({.id = id,
                .unit = "1",

@@ -17,7 +17,7 @@ constexpr unsigned kFewRounds = 3;
 Variant variant(const char* name, read::Work work, const Cut& cut, read::SameSums& same) {
   return {name, {}, [job = read::Job::of(work, cut), &same]() -> Result<double> {
             const auto measured = read::the_crew().measure(job);
-            if (!measured) return tl::unexpected<Error>(measured.error());
+            if (!measured) return failure(measured.error());
             return same.check(measured->found).map([&] { return measured->seconds; });
           }};
 }
@@ -30,16 +30,16 @@ Status bench_tipsy(Context& context) {
   const auto snapshot =
       read::make_snapshot(context, {.particles = context.choose(1ULL << 25U, 1ULL << 20U),
                                     .tasks = context.choose(1ULL << 16U, 1ULL << 11U)});
-  if (!snapshot) return tl::unexpected<Error>(snapshot.error());
+  if (!snapshot) return failure(snapshot.error());
   const auto site = Site::make(context, {.machine = "lustre-small", .words = {}}, snapshot->path);
-  if (!site) return tl::unexpected<Error>(site.error());
+  if (!site) return failure(site.error());
   const Cut cut = (*site)->cut(snapshot->task_count);
   read::SameSums same;
   Variant ours = variant("forebay", read::Work::kTipsySession, cut, same);
   Variant theirs = variant("ChaNGa", read::Work::kTipsyChanga, cut, same);
   ours.prepare = theirs.prepare = (*site)->cold();
   const auto rounds = context.run(id, kFewRounds, {ours, theirs});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({.id = id,
                .unit = "1",
                .measured = rounds->ratio("forebay", "ChaNGa"),

@@ -25,7 +25,7 @@ std::vector<comm::Hint> hints_of(Hints hints, std::uint32_t rank_count) {
 }
 
 Status check_count(const Result<std::size_t>& got, std::size_t wanted) {
-  if (!got) return tl::unexpected<Error>(got.error());
+  if (!got) return failure(got.error());
   if (*got == wanted) return {};
   return failure({.kind = ErrorClass::kShortFile, .operation = "read with MPI-IO"});
 }
@@ -73,7 +73,7 @@ Result<std::unique_ptr<Performance>> prepare_collective_file(const WorkSite& sit
   const comm::CollectiveOpen how{.intent = comm::FileIntent::kRead,
                                  .hints = hints_of(site.job.hints, site.ranks.size())};
   auto file = site.ranks.open_file(site.job.cut().path.string(), how);
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   return std::make_unique<CollectiveRead>(site, std::move(*file));
 }
 

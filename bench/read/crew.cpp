@@ -80,7 +80,7 @@ Result<std::unique_ptr<Crew>> Crew::muster(const std::shared_ptr<comm::Communica
                                            std::uint32_t size) {
   const bool is_chosen = everybody->rank().number < size;
   auto chosen = everybody->split({.color = is_chosen ? 0U : 1U, .key = 0});
-  if (!chosen) return tl::unexpected<Error>(chosen.error());
+  if (!chosen) return failure(chosen.error());
   return std::unique_ptr<Crew>(new Crew(everybody, std::move(*chosen), size));
 }
 
@@ -116,7 +116,7 @@ Result<Job> Crew::hear() {
   comm::Transfer order = everybody_.ranks().receive(bytes_of(job), {0}, kOrders);
   while (true) {
     const Result<bool> arrived = order.test();
-    if (!arrived) return tl::unexpected<Error>(arrived.error());
+    if (!arrived) return failure(arrived.error());
     if (*arrived) return job;
     std::this_thread::sleep_for(kNap);
   }
@@ -127,14 +127,14 @@ Result<double> Crew::time(const Job& job) {
 }
 
 Result<Measured> Crew::measure(const Job& job) {
-  if (auto told = tell(job); !told) return tl::unexpected<Error>(told.error());
+  if (auto told = tell(job); !told) return failure(told.error());
   return take_part(job);
 }
 
 Status Crew::serve() {
   while (true) {
     const Result<Job> job = hear();
-    if (!job) return tl::unexpected<Error>(job.error());
+    if (!job) return failure(job.error());
     if (job->work == Work::kLeave) return {};
     // What fails here is agreed on: rank 0 tells of it.
     static_cast<void>(take_part(*job));
@@ -165,27 +165,27 @@ Result<Measured> Crew::take_part(const Job& job) {
   std::unique_ptr<Performance> work;
   const Status ready = [&]() -> Status {
     auto made = prepare_work(site);
-    if (!made) return tl::unexpected<Error>(made.error());
+    if (!made) return failure(made.error());
     work = std::move(*made);
     return {};
   }();
-  if (auto agreed = ranks.agree(ready); !agreed) return tl::unexpected<Error>(agreed.error());
-  if (auto together = ranks.barrier(); !together) return tl::unexpected<Error>(together.error());
+  if (auto agreed = ranks.agree(ready); !agreed) return failure(agreed.error());
+  if (auto together = ranks.barrier(); !together) return failure(together.error());
   const std::uint64_t before_bytes = probe::received_bytes_of_this_host();
   const double began = now_seconds();
   const Status done = work->run();
   const double ended = now_seconds();
-  if (auto together = ranks.barrier(); !together) return tl::unexpected<Error>(together.error());
+  if (auto together = ranks.barrier(); !together) return failure(together.error());
   const std::uint64_t came_bytes = probe::received_bytes_of_this_host() - before_bytes;
-  if (auto agreed = ranks.agree(done); !agreed) return tl::unexpected<Error>(agreed.error());
+  if (auto agreed = ranks.agree(done); !agreed) return failure(agreed.error());
   const auto all_began = collect(job, began);
-  if (!all_began) return tl::unexpected<Error>(all_began.error());
+  if (!all_began) return failure(all_began.error());
   const auto all_ended = collect(job, ended);
-  if (!all_ended) return tl::unexpected<Error>(all_ended.error());
+  if (!all_ended) return failure(all_ended.error());
   auto found = collect(job, work->found());
-  if (!found) return tl::unexpected<Error>(found.error());
+  if (!found) return failure(found.error());
   auto came = collect(job, static_cast<double>(came_bytes));
-  if (!came) return tl::unexpected<Error>(came.error());
+  if (!came) return failure(came.error());
   return Measured{.seconds = span_of(*all_began, *all_ended),
                   .found = std::move(*found),
                   .received_bytes = std::move(*came),
@@ -195,7 +195,7 @@ Result<Measured> Crew::take_part(const Job& job) {
 /// By rank, on the first; nothing elsewhere.
 Result<std::vector<double>> Crew::collect(const Job& job, double mine) {
   const auto gathered = ranks(job.reach).gather(bytes_of(mine), {0});
-  if (!gathered) return tl::unexpected<Error>(gathered.error());
+  if (!gathered) return failure(gathered.error());
   std::vector<double> by_rank(gathered->size());
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
     std::memcpy(&by_rank[rank], (*gathered)[rank].data(), sizeof(double));

@@ -31,7 +31,7 @@ class CrewTest : public testing::Test {
                     const std::function<void(Crew&)>& lead) {
     return comm::run_ranks(ranks, [&](const std::shared_ptr<comm::Communicator>& mine) -> Status {
       const auto crew = Crew::muster(mine, crew_size);
-      if (!crew) return tl::unexpected<Error>(crew.error());
+      if (!crew) return failure(crew.error());
       if (!(*crew)->leads()) return (*crew)->serve();
       lead(**crew);
       return {};

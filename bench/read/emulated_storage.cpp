@@ -21,7 +21,7 @@ const std::string kPrefix = "user.emufs.";
 constexpr std::size_t kValueBytesMax = 64U << 10U;  // no attribute is longer, on Linux
 
 tl::unexpected<Error> failed(const std::string& operation, const fs::path& path, int why) {
-  return tl::unexpected<Error>(system_error({.operation = operation, .path = path.string()}, why));
+  return failure(system_error({.operation = operation, .path = path.string()}, why));
 }
 
 Result<std::string> attribute_of(const fs::path& path, const std::string& name) {
@@ -51,7 +51,7 @@ Status EmulatedStorage::count_anew() const {
 
 Result<json> EmulatedStorage::document(const std::string& attribute) const {
   const auto text = attribute_of(root_, attribute);
-  if (!text) return tl::unexpected<Error>(text.error());
+  if (!text) return failure(text.error());
   json found = json::parse(*text, nullptr, false);
   if (!found.is_discarded()) return found;
   return failure({.kind = ErrorClass::kUnsupported,
@@ -64,7 +64,7 @@ Result<json> EmulatedStorage::rows(const std::string& kind, std::size_t count) c
   json all = json::array();
   while (all.size() < count) {
     const auto some = document("stat." + kind + "." + std::to_string(all.size()));
-    if (!some) return tl::unexpected<Error>(some.error());
+    if (!some) return failure(some.error());
     if (some->empty()) break;
     all.insert(all.end(), some->begin(), some->end());
   }
@@ -73,11 +73,11 @@ Result<json> EmulatedStorage::rows(const std::string& kind, std::size_t count) c
 
 Result<json> EmulatedStorage::counts() const {
   const auto all = document("stat");
-  if (!all) return tl::unexpected<Error>(all.error());
+  if (!all) return failure(all.error());
   json result;
   for (const char* kind : {"servers", "metadata"}) {
     auto of_kind = rows(kind, all->value(kind, std::size_t{0}));
-    if (!of_kind) return tl::unexpected<Error>(of_kind.error());
+    if (!of_kind) return failure(of_kind.error());
     result[kind] = std::move(*of_kind);
   }
   return result;
@@ -85,9 +85,9 @@ Result<json> EmulatedStorage::counts() const {
 
 Result<EmulatedStorage::Limit> EmulatedStorage::limit() const {
   const auto text = attribute_of(root_, "machine");
-  if (!text) return tl::unexpected<Error>(text.error());
+  if (!text) return failure(text.error());
   const auto machine = model::parse_machine(*text, root_.string());
-  if (!machine) return tl::unexpected<Error>(machine.error());
+  if (!machine) return failure(machine.error());
   return Limit{.machine = machine->name,
                .mb_per_s = model::storage_limit_mb_per_s(*machine, model::RequestKind::kRead)};
 }

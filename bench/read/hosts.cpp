@@ -42,7 +42,7 @@ class LinkTimes {
   /// The seconds of the slowest rank.
   Result<double> measure(const Way& way, const Cut& cut) {
     const auto measured = the_crew().measure(Job::of(way.work, cut));
-    if (!measured) return tl::unexpected<Error>(measured.error());
+    if (!measured) return failure(measured.error());
     const double came_bytes = came_to_others(*measured);
     const auto file_bytes = static_cast<double>(cut.file_bytes);
     if (came_bytes < file_bytes || came_bytes > kMoreThanTheFile * file_bytes) {
@@ -116,7 +116,7 @@ Status bench_hosts(Context& context) {
   if (wanted.empty()) return {};
   const std::uint64_t file_bytes = context.choose<std::uint64_t>(256_MiB, 64_MiB);
   const auto path = context.word_file(file_bytes);
-  if (!path) return tl::unexpected<Error>(path.error());
+  if (!path) return failure(path.error());
   const Cut cut{.path = *path, .file_bytes = file_bytes, .task_count = 1};
   LinkTimes times(*probe::link_mbyte_per_second() * 1e6);
   std::vector<Variant> variants;
@@ -126,7 +126,7 @@ Status bench_hosts(Context& context) {
   }
   context.set_parameter("link_mbyte_per_second", *probe::link_mbyte_per_second());
   const auto rounds = context.run("read.hosts", kRounds, variants);
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   add_rows(context, *rounds, times);
   return {};
 }

@@ -92,7 +92,7 @@ Result<std::unique_ptr<Performance>> prepare_idling(const WorkSite& site, const 
                                       ReadPlan{.budget_bytes = 16_MiB, .agent_nodes = {0}}};
   for (const ReadPlan& plan : plans) {
     auto session = file.read_session({}, plan);
-    if (!session) return tl::unexpected<Error>(session.error());
+    if (!session) return failure(session.error());
     sessions.push_back(std::move(*session));
   }
   return std::make_unique<Idling>(site, std::move(sessions));
@@ -102,7 +102,7 @@ Status bench_idle(Context& context) {
   const std::string id = "read.idle_cpu";
   if (!context.wants(id)) return {};
   const auto cut = large_cut(context);
-  if (!cut) return tl::unexpected<Error>(cut.error());
+  if (!cut) return failure(cut.error());
   Job job = Job::of(Work::kIdle, *cut);
   job.pause_ms = context.choose<std::uint64_t>(2000, 500);
   const auto idle = [&]() -> Result<double> {
@@ -111,7 +111,7 @@ Status bench_idle(Context& context) {
     });
   };
   const auto rounds = context.run(id, 5, {{"idle", {}, idle}});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({.id = id,
                .unit = "cores",
                .measured = rounds->summary("idle"),

@@ -32,7 +32,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kNap{1};
+constexpr milliseconds kLinkNap{1};
 constexpr milliseconds kComputeSlice{300};
 constexpr comm::Tag kDone{2};
 constexpr comm::Tag kPiece{3};
@@ -81,10 +81,10 @@ class Sides {
       comm::Transfer told = ranks_.receive(word, taker, kDone);
       Result<bool> arrived = told.test();
       while (arrived && !*arrived) {
-        std::this_thread::sleep_for(kNap);
+        std::this_thread::sleep_for(kLinkNap);
         arrived = told.test();
       }
-      if (!arrived) return tl::unexpected<Error>(arrived.error());
+      if (!arrived) return failure(arrived.error());
     }
     return {};
   }
@@ -135,7 +135,7 @@ class ArrivalWatch {
   ArrivalWatch(const Session& session, std::uint64_t bytes, const Stopwatch& watch)
       : thread_([this, session, bytes, &watch](const std::stop_token& stop) {
           while (!stop.stop_requested() && session.report().bytes_from_nodes < bytes)
-            std::this_thread::sleep_for(kNap);
+            std::this_thread::sleep_for(kLinkNap);
           arrived_seconds_ = watch.seconds();
         }) {}
 
@@ -173,7 +173,7 @@ class SessionOverLink final : public LinkWork {
   static Result<std::unique_ptr<Performance>> make(const WorkSite& site) {
     SessionWay way = way_of(site.job.work);
     auto file = site.team.runtime().open(site.job.cut().path.string());
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     return std::unique_ptr<Performance>(
         new SessionOverLink(site, std::move(way), std::move(*file)));
   }
@@ -185,7 +185,7 @@ class SessionOverLink final : public LinkWork {
   Status move() override {
     const Stopwatch watch;
     auto session = file_.read_session({0, job().file_bytes}, way_.plan);
-    if (!session) return tl::unexpected<Error>(session.error());
+    if (!session) return failure(session.error());
     session_.emplace(std::move(*session));
     if (!sides().is_taker()) return {};
     if (!way_.computes) return take_all(nullptr);
@@ -207,7 +207,7 @@ class SessionOverLink final : public LinkWork {
         slice_end_seconds_ = computing->seconds();
       }
       const Result<View> piece = next.wait();
-      if (!piece) return tl::unexpected<Error>(piece.error());
+      if (!piece) return failure(piece.error());
       if (auto touched = touch(piece->bytes(), piece->range().offset); !touched) return touched;
     }
     return {};
@@ -239,7 +239,7 @@ class CollectiveOverLink final : public LinkWork {
         .intent = comm::FileIntent::kRead,
         .hints = {{"romio_cb_read", "enable"}, {"cb_nodes", "1"}, {"cb_config_list", "*:1"}}};
     auto file = site.ranks.open_file(site.job.cut().path.string(), how);
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     return std::unique_ptr<Performance>(new CollectiveOverLink(site, std::move(*file)));
   }
 
@@ -252,7 +252,7 @@ class CollectiveOverLink final : public LinkWork {
   Status move() override {
     const auto into = memory_ ? memory_->bytes() : std::span<std::byte>();
     const auto got = file_->read_at_all(into, sides().share().offset);
-    if (!got) return tl::unexpected<Error>(got.error());
+    if (!got) return failure(got.error());
     if (*got != into.size())
       return failure({.kind = ErrorClass::kShortFile, .operation = "read with MPI-IO"});
     return touch(into, sides().share().offset);
@@ -268,7 +268,7 @@ class SendOverLink final : public LinkWork {
   static Result<std::unique_ptr<Performance>> make(const WorkSite& site) {
     Descriptor file(::open(site.job.cut().path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) {
-      return tl::unexpected<Error>(
+      return failure(
           system_error({.operation = "open", .path = site.job.cut().path.string()}, errno));
     }
     return std::unique_ptr<Performance>(new SendOverLink(site, std::move(file)));

@@ -19,7 +19,7 @@ Result<double> peak_of(Work work, const Cut& cut) {
   // What other ranks have left of earlier jobs must not be in the first sample.
   if (auto alone = the_crew().time(Job::of(Work::kForget, cut)); !alone) return alone;
   const auto peak = PeakMemory::start(the_crew().processes_of_node());
-  if (!peak) return tl::unexpected<Error>(peak.error());
+  if (!peak) return failure(peak.error());
   return the_crew().time(Job::of(work, cut)).map([&](double) {
     return static_cast<double>((*peak)->stop()) / kMebibyte;
   });
@@ -31,7 +31,7 @@ Status bench_memory(Context& context) {
   const std::string id = "read.memory_mib";
   if (!context.wants(id)) return {};
   const auto cut = large_cut(context);
-  if (!cut) return tl::unexpected<Error>(cut.error());
+  if (!cut) return failure(cut.error());
   const Prepare cold = [&] { return probe::drop_cached(cut->path); };
   const Prepare warm = [&] { return probe::warm(cut->path); };
   const auto rounds =
@@ -39,7 +39,7 @@ Status bench_memory(Context& context) {
                   {{"forebay", cold, [&] { return peak_of(Work::kBareSession, *cut); }},
                    {"forebay, page cache", warm, [&] { return peak_of(Work::kBareSession, *cut); }},
                    {"plain", cold, [&] { return peak_of(Work::kBareNaive, *cut); }}});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({.id = id,
                .unit = "MiB",
                .measured = rounds->difference("forebay", "plain"),

@@ -71,7 +71,7 @@ class SessionSource {
 
   Status read(ByteRange piece) const {
     const Result<View> view = session_.view(piece).wait();
-    if (!view) return tl::unexpected<Error>(view.error());
+    if (!view) return failure(view.error());
     return touch(view->bytes(), piece.offset);
   }
   /// A request that found its bytes in the window would not have been a miss.
@@ -95,8 +95,7 @@ class PlainSource {
     const auto got =
         ::pread(file_.get(), buffer_.data(), piece.size, static_cast<off_t>(piece.offset));
     if (got == static_cast<ssize_t>(piece.size)) return touch(buffer_, piece.offset);
-    return tl::unexpected<Error>(
-        system_error({.operation = "pread", .offset_bytes = piece.offset}, errno));
+    return failure(system_error({.operation = "pread", .offset_bytes = piece.offset}, errno));
   }
   Status check(std::uint64_t /*asked_bytes*/) const { return {}; }
 
@@ -120,7 +119,7 @@ Variant variant(const char* name, Work work, const Cut& cut) {
 Result<std::unique_ptr<Performance>> prepare_misses(const WorkSite& site, const File& file) {
   const ByteRange share = share_of(site.job, site.ranks);
   auto session = file.read_session({}, scattered_plan());
-  if (!session) return tl::unexpected<Error>(session.error());
+  if (!session) return failure(session.error());
   auto pieces = scattered_pieces(share, session->plan().splinter_bytes);
   if (pieces.empty()) {
     return failure({.kind = ErrorClass::kInvalidArgument,
@@ -137,11 +136,11 @@ Status bench_misses(Context& context) {
   const std::string id = "read.single_us";
   if (!context.wants(id)) return {};
   const auto cut = large_cut(context);
-  if (!cut) return tl::unexpected<Error>(cut.error());
+  if (!cut) return failure(cut.error());
   const auto rounds = context.run(
       id, 9,
       {variant("forebay", Work::kMisses, *cut), variant("pread", Work::kMissesPlainly, *cut)});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({.id = id,
                .unit = "us",
                .measured = rounds->summary("forebay"),

@@ -61,13 +61,13 @@ Status bench_over_naive(Context& context,
                         const std::function<Status(const std::filesystem::path&)>& bring) {
   if (!context.wants(id)) return {};
   const auto cut = large_cut(context);
-  if (!cut) return tl::unexpected<Error>(cut.error());
+  if (!cut) return failure(cut.error());
   const Prepare prepare = [&] { return bring(cut->path); };
   std::vector<Variant> variants;
   for (const Way& way : all_ways())
     variants.push_back(variant(way, *cut, prepare));
   const auto rounds = context.run(id, round_count, variants);
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({.id = id,
                .unit = "1",
                .measured = rounds->ratio("forebay", "naive"),
@@ -93,7 +93,7 @@ Status bench_flatness(Context& context) {
   const std::string id = "read.warm.flatness";
   if (!context.wants(id)) return {};
   auto cut = large_cut(context);
-  if (!cut) return tl::unexpected<Error>(cut.error());
+  if (!cut) return failure(cut.error());
   std::vector<Variant> variants;
   std::vector<std::string> ours;
   std::vector<std::string> theirs;
@@ -108,7 +108,7 @@ Status bench_flatness(Context& context) {
     }
   }
   const auto rounds = context.run(id, 5, variants);
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   std::vector<Peer> peers = {{"naive", "1", flatness(*rounds, theirs)}};
   for (const auto* names : {&ours, &theirs}) {
     for (const std::string& name : *names)
@@ -133,7 +133,7 @@ Status bench_requests(Context& context) {
   const bool wants_request = context.wants("read.request_us");
   if (!wants_hit && !wants_request) return {};
   const auto path = context.word_file(kSmallFileBytes);
-  if (!path) return tl::unexpected<Error>(path.error());
+  if (!path) return failure(path.error());
   if (auto warmed = probe::warm(*path); !warmed) return warmed;
   const Cut cut{.path = *path, .file_bytes = kSmallFileBytes, .task_count = kTasks};
   const auto rounds =
@@ -142,7 +142,7 @@ Status bench_requests(Context& context) {
                    small_variant("fetch", Work::kFetch, cut, 1),
                    small_variant("naive-fd", Work::kNaiveDescriptor, cut, 1),
                    small_variant("MPI-IO independent", Work::kMpiIndependent, cut, 1)});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   const std::vector<Peer> peers = {
       {"naive-fd", "us", rounds->summary("naive-fd")},
       {"MPI-IO independent", "us", rounds->summary("MPI-IO independent")}};
@@ -157,7 +157,7 @@ Status bench_start(Context& context) {
   const std::string id = "read.start_ms";
   if (!context.wants(id)) return {};
   const auto cut = large_cut(context);
-  if (!cut) return tl::unexpected<Error>(cut.error());
+  if (!cut) return failure(cut.error());
   const Variant start{"forebay", [&] { return probe::warm(cut->path); },
                       [&]() -> Result<double> {
                         return the_crew().time(Job::of(Work::kStart, *cut)).map([](double seconds) {
@@ -165,7 +165,7 @@ Status bench_start(Context& context) {
                         });
                       }};
   const auto rounds = context.run(id, 5, {start});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({id, "ms", rounds->summary("forebay"), {}, {}});
   return {};
 }

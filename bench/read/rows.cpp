@@ -7,7 +7,7 @@ Result<Cut> large_cut(Context& context) {
   const std::uint64_t file_bytes =
       context.choose<std::uint64_t>({.quick = 128_MiB, .usual = 1_GiB, .full = 4_GiB});
   auto path = context.word_file(file_bytes);
-  if (!path) return tl::unexpected<Error>(path.error());
+  if (!path) return failure(path.error());
   return Cut{
       .path = *path, .file_bytes = file_bytes, .task_count = context.choose(kTasks, kTasks / 8)};
 }

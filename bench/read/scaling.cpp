@@ -35,12 +35,12 @@ Status bench_scaling(Context& context) {
     return {};
   }
   const auto cut = large_cut(context);
-  if (!cut) return tl::unexpected<Error>(cut.error());
+  if (!cut) return failure(cut.error());
   const std::vector<Variant> variants = {
       variant(Work::kSession, Reach::kEverybody, *cut), variant(Work::kSession, Reach::kCrew, *cut),
       variant(Work::kNaive, Reach::kEverybody, *cut), variant(Work::kNaive, Reach::kCrew, *cut)};
   const auto rounds = context.run(id, 9, variants);
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   std::vector<Peer> peers = {{"naive", "1", scaling(*rounds, Work::kNaive)}};
   for (const Variant& variant : variants)
     peers.push_back({variant.name, "s", rounds->summary(variant.name)});

@@ -47,11 +47,11 @@ class Watch {
  private:
   Result<double> measure(std::uint64_t tasks, const Reader& reader) {
     cut_.task_count = tasks;
-    if (auto done = storage_.count_anew(); !done) return tl::unexpected<Error>(done.error());
+    if (auto done = storage_.count_anew(); !done) return failure(done.error());
     const auto seconds = the_crew().time(Job::of(reader.work, cut_));
     if (!seconds) return seconds;
     auto counts = storage_.counts();
-    if (!counts) return tl::unexpected<Error>(counts.error());
+    if (!counts) return failure(counts.error());
     counts->update({{"tasks", tasks}, {"reader", reader.name}, {"seconds", *seconds}});
     seen_.push_back(std::move(*counts));
     return seconds;
@@ -103,14 +103,14 @@ Status measure(Context& context,
                const EmulatedStorage& storage,
                const std::vector<std::uint64_t>& counts) {
   const auto limit = storage.limit();
-  if (!limit) return tl::unexpected<Error>(limit.error());
+  if (!limit) return failure(limit.error());
   const auto file_bytes =
       context.choose<std::uint64_t>({.quick = 64_MiB, .usual = 256_MiB, .full = 1_GiB});
   const auto path = context.word_file(file_bytes);
-  if (!path) return tl::unexpected<Error>(path.error());
+  if (!path) return failure(path.error());
   Watch watch(storage, {.path = *path, .file_bytes = file_bytes, .task_count = 1});
   const auto rounds = run(context, watch, counts);
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   for (const std::uint64_t tasks : counts)
     add_row(context, *rounds, tasks);
   context.set_parameter("ranks", the_crew().ranks().size());

@@ -13,11 +13,9 @@ Result<Cut> make_snapshot(Context& context, const SnapshotSize& size) {
                                  .layout = {.counts = {.dark = size.particles}},
                                  .threads = std::max(1U, std::thread::hardware_concurrency())};
   const std::uint64_t file_bytes = options.layout.end_bytes();
-  if (const Status room = context.require_space(file_bytes); !room)
-    return tl::unexpected<Error>(room.error());
+  if (const Status room = context.require_space(file_bytes); !room) return failure(room.error());
   context.report({0, file_bytes, "bytes", "making a snapshot"});
-  if (const Status made = tipsy::generate(options); !made)
-    return tl::unexpected<Error>(made.error());
+  if (const Status made = tipsy::generate(options); !made) return failure(made.error());
   context.report({file_bytes, file_bytes, "bytes", "making a snapshot"});
   return Cut{.path = options.path, .file_bytes = file_bytes, .task_count = size.tasks};
 }

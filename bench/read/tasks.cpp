@@ -140,7 +140,7 @@ FOREBAY_BENCHMARK(tasks, "time against the number of tasks, and what is computed
   context.set_parameter("ranks", the_crew().ranks().size());
   context.set_parameter("file_bytes", file_bytes);
   auto path = context.word_file(file_bytes);
-  if (!path) return tl::unexpected<Error>(path.error());
+  if (!path) return failure(path.error());
   std::list<Point> points;  // variants refer to them
   std::vector<Variant> variants;
   for (const std::uint64_t count : kTaskCounts) {
@@ -151,7 +151,7 @@ FOREBAY_BENCHMARK(tasks, "time against the number of tasks, and what is computed
   variants.push_back(alone({*path, file_bytes, 1}));
   // All in the same rounds: what drifts, as disks do, hits each number of tasks alike.
   const auto rounds = context.run("tasks", kRounds, variants);
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   for (const Point& point : points)
     point.add_rows(context, *rounds);
   return {};

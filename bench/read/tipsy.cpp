@@ -15,7 +15,7 @@ Variant variant(const char* name, Work work, const Cut& cut, SameSums& same) {
   return {name, [path = cut.path] { return probe::warm(path); },
           [job = Job::of(work, cut), &same]() -> Result<double> {
             const auto measured = the_crew().measure(job);
-            if (!measured) return tl::unexpected<Error>(measured.error());
+            if (!measured) return failure(measured.error());
             return same.check(measured->found).map([&] { return measured->seconds; });
           }};
 }
@@ -27,12 +27,12 @@ Status bench_tipsy(Context& context) {
   if (!context.wants(id)) return {};
   const auto cut = make_snapshot(context, {.particles = context.choose(1ULL << 25U, 1ULL << 21U),
                                            .tasks = context.choose(1ULL << 16U, 1ULL << 13U)});
-  if (!cut) return tl::unexpected<Error>(cut.error());
+  if (!cut) return failure(cut.error());
   SameSums same;
   const auto rounds = context.run(id, 5,
                                   {variant("forebay", Work::kTipsySession, *cut, same),
                                    variant("ChaNGa", Work::kTipsyChanga, *cut, same)});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({.id = id,
                .unit = "1",
                .measured = rounds->ratio("forebay", "ChaNGa"),

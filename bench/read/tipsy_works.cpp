@@ -119,7 +119,7 @@ class SessionReading final : public Summing {
   Status run() override {
     runner::TaskGroup group(loop_);
     const auto session = file_.read_session({.offset = tipsy::kHeaderBytes});
-    if (!session) return tl::unexpected<Error>(session.error());
+    if (!session) return failure(session.error());
     for (std::uint64_t task = shares().tasks.first; task < shares().tasks.last; ++task)
       group.spawn(read_own(*session, task));
     return group.run();
@@ -128,7 +128,7 @@ class SessionReading final : public Summing {
  private:
   runner::Task read_own(const Session& session, std::uint64_t task) {
     const Result<View> view = co_await session.view(shares().bytes_of(task));
-    if (!view) co_return tl::unexpected<Error>(view.error());
+    if (!view) co_return failure(view.error());
     sums_of(task) = add_up(view->bytes());
     co_return Status();
   }
@@ -158,7 +158,7 @@ class SessionReading final : public Summing {
 Result<std::unique_ptr<Performance>> prepare_tipsy(const WorkSite& site) {
   if (site.job.work == Work::kTipsyChanga) return std::make_unique<ChangaReading>(site);
   auto file = site.team.runtime().open(site.job.cut().path.string());
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   return std::make_unique<SessionReading>(site, std::move(*file));
 }
 

@@ -111,7 +111,7 @@ Status pread_slice(int descriptor, const Mine& mine, std::uint64_t task) {
     const auto got = ::pread(descriptor, into.data() + done, slice.size - done,
                              static_cast<off_t>(slice.offset + done));
     if (got <= 0) {
-      return tl::unexpected<Error>(system_error(
+      return failure(system_error(
           {.operation = "pread", .path = mine.cut.path.string(), .offset_bytes = slice.offset},
           got == 0 ? EIO : errno));
     }
@@ -146,7 +146,7 @@ runner::Task view_task(const Session& session, ByteRange slice, Computing* compu
   Views pieces = session.views(slice);
   while (!pieces.done()) {
     const Result<View> piece = co_await pieces.next();
-    if (!piece) co_return tl::unexpected<Error>(piece.error());
+    if (!piece) co_return failure(piece.error());
     if (auto touched = touch(piece->bytes(), piece->range().offset); !touched) co_return touched;
   }
   co_return Status();
@@ -162,7 +162,7 @@ Status run_tasks(EventLoop& loop, const Session& session, const Mine& mine) {
 
 Status run_session(EventLoop& loop, const File& file, const Mine& mine) {
   const auto session = file.read_session({0, mine.cut.file_bytes});
-  if (!session) return tl::unexpected<Error>(session.error());
+  if (!session) return failure(session.error());
   return run_tasks(loop, *session, mine);
 }
 
@@ -177,7 +177,7 @@ class PlannedSession final : public Performance {
 
   Status run() override {
     const auto session = file_.read_session({0, mine_.cut.file_bytes}, wanted_);
-    if (!session) return tl::unexpected<Error>(session.error());
+    if (!session) return failure(session.error());
     plan_ = session->plan();
     return run_tasks(loop_, *session, mine_);
   }
@@ -195,7 +195,7 @@ class PlannedSession final : public Performance {
 Status run_bare_session(const Ranks& ranks, const Mine& mine) {
   Runtime runtime(ranks);
   const auto file = runtime.open(mine.cut.path.string());
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   return run_session(runtime.loop(), *file, mine);
 }
 
@@ -208,12 +208,12 @@ class Starting final : public Performance {
   Status run() override {
     runtime_.emplace(ranks_);
     const auto file = runtime_->open(mine_.cut.path.string());
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     const auto session = file->read_session({0, mine_.cut.file_bytes});
-    if (!session) return tl::unexpected<Error>(session.error());
+    if (!session) return failure(session.error());
     const ByteRange first{mine_.share.offset, 4_KiB};
     const Result<View> view = session->view(first).wait();
-    if (!view) return tl::unexpected<Error>(view.error());
+    if (!view) return failure(view.error());
     return touch(view->bytes(), first.offset);
   }
 
@@ -233,7 +233,7 @@ Status visit_all(const Session& session, const Mine& mine) {
   for (std::uint64_t task = mine.tasks.first; task < mine.tasks.last; ++task) {
     const ByteRange slice = mine.cut.slice(task);
     const Result<View> view = session.view(slice).wait();
-    if (!view) return tl::unexpected<Error>(view.error());
+    if (!view) return failure(view.error());
     if (auto touched = touch(view->bytes(), slice.offset); !touched) return touched;
   }
   return {};
@@ -241,7 +241,7 @@ Status visit_all(const Session& session, const Mine& mine) {
 
 Status run_fetch(const File& file, const Mine& mine) {
   const auto session = file.read_session({0, mine.cut.file_bytes});
-  if (!session) return tl::unexpected<Error>(session.error());
+  if (!session) return failure(session.error());
   return visit_all(*session, mine);
 }
 
@@ -251,7 +251,7 @@ Status run_hits(const Session& session, const Mine& mine) {
   for (int pass = 0; pass < kHitPasses; ++pass) {
     for (std::uint64_t task = mine.tasks.first; task < mine.tasks.last; ++task) {
       const Result<View> view = session.view(mine.cut.slice(task)).wait();
-      if (!view) return tl::unexpected<Error>(view.error());
+      if (!view) return failure(view.error());
       bytes += view->bytes().size();
     }
   }
@@ -264,9 +264,8 @@ Result<std::unique_ptr<Performance>> prepare_hits(const File& file, const Mine& 
       file.read_session({0, mine.cut.file_bytes}, {.window_bytes = mine.cut.file_bytes + 1_MiB,
                                                    .retirement = Retirement::kCache,
                                                    .reason = {}});
-  if (!session) return tl::unexpected<Error>(session.error());
-  if (auto filled = visit_all(*session, mine); !filled)
-    return tl::unexpected<Error>(filled.error());
+  if (!session) return failure(session.error());
+  if (auto filled = visit_all(*session, mine); !filled) return failure(filled.error());
   return performed([session = std::move(*session), mine] { return run_hits(session, mine); });
 }
 
@@ -293,7 +292,7 @@ Result<std::unique_ptr<Performance>> prepare_with_file(const WorkSite& site) {
   const Mine mine(site);
   EventLoop& loop = site.team.runtime().loop();
   auto file = site.team.runtime().open(mine.cut.path.string());
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   switch (site.job.work) {
     case Work::kHits:
       return prepare_hits(*file, mine);

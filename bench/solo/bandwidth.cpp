@@ -25,7 +25,7 @@ Status compare(Context& context, const Comparison& comparison) {
   const std::uint64_t file_bytes =
       context.choose<std::uint64_t>({.quick = 128_MiB, .usual = 1_GiB, .full = 4_GiB});
   auto path = context.word_file(file_bytes);
-  if (!path) return tl::unexpected<Error>(path.error());
+  if (!path) return failure(path.error());
   const Cut cut{.path = *path,
                 .file_bytes = file_bytes,
                 .task_count = context.choose(kTasks, kTasks / 8),
@@ -36,7 +36,7 @@ Status compare(Context& context, const Comparison& comparison) {
   auto rounds = context.run(comparison.id, comparison.rounds,
                             {{"forebay", prepare, [&] { return time_session(runtime, cut); }},
                              {"pread", prepare, [&] { return time_pread(cut, memory.bytes()); }}});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({.id = comparison.id,
                .unit = "1",
                .measured = rounds->ratio("forebay", "pread"),

@@ -33,7 +33,7 @@ Status check(const Block& block, std::span<const std::byte> bytes) {
 Status read_row(int descriptor, std::uint64_t at, std::span<std::byte> into) {
   const auto got = ::pread(descriptor, into.data(), into.size(), static_cast<off_t>(at));
   if (got == static_cast<ssize_t>(into.size())) return {};
-  return tl::unexpected<Error>(
+  return failure(
       system_error({.operation = "pread a row", .offset_bytes = at}, got < 0 ? errno : EIO));
 }
 
@@ -55,18 +55,18 @@ Result<double> time_request(Runtime& runtime,
                             std::span<std::byte> into,
                             const ReadPlan& plan) {
   auto file = runtime.open(block.path.string());
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   forget(into);
   const Stopwatch watch;
   auto session = file->read_session({}, plan);
-  if (!session) return tl::unexpected<Error>(session.error());
+  if (!session) return failure(session.error());
   const std::vector<std::uint64_t> shape(3, block.edge);
   const std::vector<std::uint64_t> start(3, block.start);
   const std::vector<std::uint64_t> count(3, block.block_edge);
   auto got = session->read(Subarray{shape, start, count, sizeof(double)}, into).wait();
-  if (!got) return tl::unexpected<Error>(got.error());
+  if (!got) return failure(got.error());
   const double seconds = watch.seconds();
-  if (auto checked = check(block, into); !checked) return tl::unexpected<Error>(checked.error());
+  if (auto checked = check(block, into); !checked) return failure(checked.error());
   return seconds;
 }
 
@@ -74,10 +74,9 @@ Result<double> time_rows(const Block& block, std::span<std::byte> into) {
   forget(into);
   const Stopwatch watch;
   const Descriptor file(::open(block.path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (Status read = read_rows(file.get(), block, into); !read)
-    return tl::unexpected<Error>(read.error());
+  if (Status read = read_rows(file.get(), block, into); !read) return failure(read.error());
   const double seconds = watch.seconds();
-  if (auto checked = check(block, into); !checked) return tl::unexpected<Error>(checked.error());
+  if (auto checked = check(block, into); !checked) return failure(checked.error());
   return seconds;
 }
 

@@ -12,7 +12,7 @@ Status bench_blocks(Context& context) {
   // Off the middle, so that rows begin anywhere in a page.
   Block block{.path = {}, .edge = edge, .block_edge = edge / 4, .start = edge / 4 + 3};
   auto path = context.word_file(block.file_bytes());
-  if (!path) return tl::unexpected<Error>(path.error());
+  if (!path) return failure(path.error());
   block.path = *path;
   const TouchedMemory memory(block.bytes());
   Runtime runtime;
@@ -21,7 +21,7 @@ Status bench_blocks(Context& context) {
       context.run("solo.subarray.over_rows", 9,
                   {{"forebay", cold, [&] { return time_request(runtime, block, memory.bytes()); }},
                    {"rows", cold, [&] { return time_rows(block, memory.bytes()); }}});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({.id = "solo.subarray.over_rows",
                .unit = "1",
                .measured = rounds->ratio("forebay", "rows"),

@@ -24,20 +24,20 @@ Result<double> idle_share(std::chrono::milliseconds pause) {
 Status bench_idle(Context& context) {
   if (!context.wants("solo.idle_cpu")) return {};
   auto path = context.word_file(64_MiB);
-  if (!path) return tl::unexpected<Error>(path.error());
+  if (!path) return failure(path.error());
   Runtime runtime;
   auto file = runtime.open(path->string());
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   // One session of each kind, read ahead as far as they go, with something left to do when somebody
   // takes data.
   auto buffered = file->read_session({}, {.access = Access::kBuffered});
   auto direct = file->read_session({}, {.access = Access::kDirect});
-  if (!buffered) return tl::unexpected<Error>(buffered.error());
-  if (!direct) return tl::unexpected<Error>(direct.error());
+  if (!buffered) return failure(buffered.error());
+  if (!direct) return failure(direct.error());
   const auto pause = std::chrono::milliseconds(context.choose(2000, 500));
   std::this_thread::sleep_for(pause / 4);
   auto rounds = context.run("solo.idle_cpu", 5, {{"idle", {}, [&] { return idle_share(pause); }}});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({.id = "solo.idle_cpu",
                .unit = "cores",
                .measured = rounds->summary("idle"),

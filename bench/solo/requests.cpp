@@ -14,7 +14,7 @@ namespace forebay::bench::solo {
 namespace {
 
 constexpr std::uint64_t kFileBytes = 16_MiB;
-constexpr std::uint64_t kTasks = 16384;
+constexpr std::uint64_t kRequestingTasks = 16384;
 constexpr double kMicroseconds = 1e6;
 /// One pass over resident data takes a millisecond; several of them make a sample.
 constexpr int kPasses = 20;
@@ -24,7 +24,7 @@ Status visit_all(const Session& session, const Cut& cut) {
   for (std::uint64_t task = 0; task < cut.task_count; ++task) {
     const ByteRange slice = cut.slice(task);
     Result<View> view = session.view(slice).wait();
-    if (!view) return tl::unexpected<Error>(view.error());
+    if (!view) return failure(view.error());
     if (auto touched = touch(view->bytes(), slice.offset); !touched) return touched;
   }
   return {};
@@ -38,7 +38,7 @@ Result<double> time_hits(const Session& session, const Cut& cut) {
   for (int pass = 0; pass < kPasses; ++pass) {
     for (std::uint64_t task = 0; task < cut.task_count; ++task) {
       Result<View> view = session.view(cut.slice(task)).wait();
-      if (!view) return tl::unexpected<Error>(view.error());
+      if (!view) return failure(view.error());
       bytes += view->bytes().size();
     }
   }
@@ -53,8 +53,8 @@ Result<double> time_hits(const Session& session, const Cut& cut) {
 Result<double> time_fetch(const File& file, const Cut& cut) {
   const Stopwatch watch;
   auto session = file.read_session();
-  if (!session) return tl::unexpected<Error>(session.error());
-  if (auto done = visit_all(*session, cut); !done) return tl::unexpected<Error>(done.error());
+  if (!session) return failure(session.error());
+  if (auto done = visit_all(*session, cut); !done) return failure(done.error());
   return watch.seconds() * kMicroseconds / static_cast<double>(cut.task_count);
 }
 
@@ -66,8 +66,7 @@ Result<double> time_preads(const Cut& cut, std::span<std::byte> memory) {
     const ByteRange slice = cut.slice(task);
     const auto into = memory.subspan(slice.offset, slice.size);
     if (::pread(file.get(), into.data(), into.size(), static_cast<off_t>(slice.offset)) < 0) break;
-    if (auto touched = touch(into, slice.offset); !touched)
-      return tl::unexpected<Error>(touched.error());
+    if (auto touched = touch(into, slice.offset); !touched) return failure(touched.error());
   }
   return watch.seconds() * kMicroseconds / static_cast<double>(cut.task_count);
 }
@@ -79,23 +78,23 @@ Status bench_requests(Context& context) {
   const bool wants_request = context.wants("solo.request_us");
   if (!wants_hit && !wants_request) return {};
   auto path = context.word_file(kFileBytes);
-  if (!path) return tl::unexpected<Error>(path.error());
+  if (!path) return failure(path.error());
   if (auto warmed = probe::warm(*path); !warmed) return warmed;
-  const Cut cut{.path = *path, .file_bytes = kFileBytes, .task_count = kTasks};
+  const Cut cut{.path = *path, .file_bytes = kFileBytes, .task_count = kRequestingTasks};
   const TouchedMemory memory(kFileBytes);
   Runtime runtime;
   auto file = runtime.open(path->string());
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   auto cached = file->read_session(
       {0, all}, {.window_bytes = 2 * kFileBytes, .retirement = Retirement::kCache});
-  if (!cached) return tl::unexpected<Error>(cached.error());
+  if (!cached) return failure(cached.error());
   if (auto filled = visit_all(*cached, cut); !filled) return filled;
 
   auto rounds = context.run("solo.request_us", 9,
                             {{"hit", {}, [&] { return time_hits(*cached, cut); }},
                              {"fetch", {}, [&] { return time_fetch(*file, cut); }},
                              {"pread", {}, [&] { return time_preads(cut, memory.bytes()); }}});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   const std::vector<Peer> peers = {{"pread", "us", rounds->summary("pread")}};
   if (wants_hit) context.add({"solo.hit_us", "us", rounds->summary("hit"), Goal{0.05}, peers});
   if (wants_request)

@@ -19,15 +19,14 @@ namespace {
 runner::Task pread_task(int descriptor, ByteRange slice, std::span<std::byte> into) {
   const auto got = ::pread(descriptor, into.data(), slice.size, static_cast<off_t>(slice.offset));
   if (got != static_cast<ssize_t>(slice.size)) {
-    co_return tl::unexpected<Error>(
-        system_error({.operation = "pread", .offset_bytes = slice.offset}, errno));
+    co_return failure(system_error({.operation = "pread", .offset_bytes = slice.offset}, errno));
   }
   co_return touch(into, slice.offset);
 }
 
 runner::Task view_task(const Session& session, ByteRange slice) {
   Result<View> view = co_await session.view(slice);
-  if (!view) co_return tl::unexpected<Error>(view.error());
+  if (!view) co_return failure(view.error());
   co_return touch(view->bytes(), slice.offset);
 }
 
@@ -44,20 +43,20 @@ Result<double> time_pread(const Cut& cut, std::span<std::byte> memory) {
     const std::uint64_t place = shared ? 0 : slice.offset;
     group.spawn(pread_task(file.get(), slice, memory.subspan(place, slice.size)));
   }
-  if (auto done = group.run(cut.threads); !done) return tl::unexpected<Error>(done.error());
+  if (auto done = group.run(cut.threads); !done) return failure(done.error());
   return watch.seconds();
 }
 
 Result<double> time_session(Runtime& runtime, const Cut& cut) {
   auto file = runtime.open(cut.path.string());
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   runner::TaskGroup group(runtime.loop());
   const Stopwatch watch;
   auto session = file->read_session({0, cut.file_bytes});
-  if (!session) return tl::unexpected<Error>(session.error());
+  if (!session) return failure(session.error());
   for (std::uint64_t task = 0; task < cut.task_count; ++task)
     group.spawn(view_task(*session, cut.slice(task)));
-  if (auto done = group.run(cut.threads); !done) return tl::unexpected<Error>(done.error());
+  if (auto done = group.run(cut.threads); !done) return failure(done.error());
   return watch.seconds();
 }
 

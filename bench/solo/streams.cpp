@@ -24,13 +24,13 @@ constexpr std::size_t kDirectReadBytes = 4_MiB;
 
 Result<double> time_istream(Runtime& runtime, const Cut& cut) {
   auto file = runtime.open(cut.path.string());
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   const Stopwatch watch;
   auto session = file->read_session();
-  if (!session) return tl::unexpected<Error>(session.error());
+  if (!session) return failure(session.error());
   istream stream(*session);
   if (auto done = read_records<kRecordBytes>(stream, cut.file_bytes); !done)
-    return tl::unexpected<Error>(done.error());
+    return failure(done.error());
   return watch.seconds();
 }
 
@@ -40,7 +40,7 @@ runner::Task stream_task(Session session, ByteRange slice) {
   while (!stream.eof()) {
     const std::uint64_t at = slice.offset + stream.tellg();
     const Result<ByteCount> got = co_await stream.read(buffer);
-    if (!got) co_return tl::unexpected<Error>(got.error());
+    if (!got) co_return failure(got.error());
     if (auto touched = touch(std::span(buffer).first(*got), at); !touched) co_return touched;
   }
   co_return Status();
@@ -48,14 +48,14 @@ runner::Task stream_task(Session session, ByteRange slice) {
 
 Result<double> time_streams(Runtime& runtime, const Cut& cut) {
   auto file = runtime.open(cut.path.string());
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   runner::TaskGroup group(runtime.loop());
   const Stopwatch watch;
   auto session = file->read_session();
-  if (!session) return tl::unexpected<Error>(session.error());
+  if (!session) return failure(session.error());
   for (std::uint64_t task = 0; task < cut.task_count; ++task)
     group.spawn(stream_task(*session, cut.slice(task)));
-  if (auto done = group.run(); !done) return tl::unexpected<Error>(done.error());
+  if (auto done = group.run(); !done) return failure(done.error());
   return watch.seconds();
 }
 
@@ -67,18 +67,16 @@ Result<double> time_direct(const Cut& cut) {
   const std::span<std::byte> buffer(static_cast<std::byte*>(memory), kDirectReadBytes);
   const Descriptor file(::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
   if (!file) {
-    return tl::unexpected<Error>(
-        system_error({.operation = "open directly", .path = cut.path.string()}, errno));
+    return failure(system_error({.operation = "open directly", .path = cut.path.string()}, errno));
   }
   const Stopwatch watch;
   for (std::uint64_t at = 0; at < cut.file_bytes;) {
     const ssize_t got = ::pread(file.get(), buffer.data(), buffer.size(), static_cast<off_t>(at));
     if (got <= 0) {
-      return tl::unexpected<Error>(
-          system_error({.operation = "pread directly", .offset_bytes = at}, errno));
+      return failure(system_error({.operation = "pread directly", .offset_bytes = at}, errno));
     }
     const Status touched = touch(buffer.first(static_cast<std::size_t>(got)), at);
-    if (!touched) return tl::unexpected<Error>(touched.error());
+    if (!touched) return failure(touched.error());
     at += static_cast<std::uint64_t>(got);
   }
   return watch.seconds();
@@ -94,7 +92,7 @@ Status bench_istream(Context& context,
       "solo.istream.over_ifstream", 7,
       {{"forebay", warm, [&] { return time_istream(runtime, cut); }},
        {"ifstream", warm, [&] { return time_ifstream<kRecordBytes>(cut.path, cut.file_bytes); }}});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({.id = "solo.istream.over_ifstream",
                .unit = "1",
                .measured = rounds->ratio("forebay", "ifstream"),
@@ -114,7 +112,7 @@ Status bench_async(Context& context, const std::filesystem::path& path, std::uin
   auto rounds = context.run("solo.streams", 7,
                             {{"streams", cold, [&] { return time_streams(runtime, cut); }},
                              {"direct", cold, [&] { return time_direct(cut); }}});
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   context.add({.id = "solo.streams",
                .unit = "1",
                .measured = rounds->ratio("streams", "direct"),
@@ -133,7 +131,7 @@ Status bench_streams(Context& context) {
   const std::uint64_t file_bytes =
       context.choose<std::uint64_t>({.quick = 128_MiB, .usual = 1_GiB, .full = 4_GiB});
   auto path = context.word_file(file_bytes);
-  if (!path) return tl::unexpected<Error>(path.error());
+  if (!path) return failure(path.error());
   if (wants_istream) {
     if (auto done = bench_istream(context, *path, file_bytes); !done) return done;
   }

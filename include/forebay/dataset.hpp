@@ -62,9 +62,9 @@ class [[nodiscard]] Step {
   /// Adds a part of a field. The bytes are copied before it returns; `shape` has as many elements
   /// as `data` (left out: one dimension). A field has the same element type and number of
   /// dimensions in all its parts, on all ranks; a part is put once in a step, by whichever rank. An
-  /// empty part is one. Not collective. Blocks while staging memory is used up, at most for the
-  /// plan's deadline (kLimit then, or at once where the plan says so). After an Error the step
-  /// cannot be committed: commit() tells the same Error.
+  /// empty part is one. Not collective. Blocks while staging memory is used up, at most a minute
+  /// or, where ranks write together, for the plan's deadline (kLimit then, or at once where the
+  /// plan says so). After an Error the step cannot be committed: commit() tells the same Error.
   template <class T>
     requires(element_type_of<T>().has_value())
   Status put(std::string_view field, Part part, std::span<T> data, const Shape& shape = {}) {
@@ -121,9 +121,11 @@ class [[nodiscard]] Step {
 struct DatasetReport {
   std::uint64_t steps_published = 0;  ///< since it was opened
   std::uint64_t steps_failed = 0;
-  std::uint64_t bytes = 0;              ///< of this rank's blocks
-  std::uint64_t written_bytes = 0;      ///< by this rank, also for others, padding included
-  std::uint64_t staging_bytes_max = 0;  ///< most staging memory in use at a time
+  std::uint64_t bytes = 0;          ///< of this rank's blocks
+  std::uint64_t written_bytes = 0;  ///< by this rank, also for others, padding included
+  /// Most staging memory in use at a time, and of that for what comes from others: the most of
+  /// each, added.
+  std::uint64_t staging_bytes_max = 0;
 };
 
 /// A dataset that this program writes: a small handle, copyable, for any thread. Steps of one
@@ -139,15 +141,16 @@ class Dataset {
 
   /// Begins a step, whose number is larger than any before. All ranks begin the same steps in the
   /// same order; nobody waits for the others here. Blocks while plan().steps_in_flight steps are
-  /// not resolved, at most for the plan's deadline (kLimit). kInvalidArgument for a number that
-  /// does not rise, and while another Step of this rank is not committed; kClosed after close().
+  /// not resolved, a minute longer than the plan's deadline at most (kLimit). kInvalidArgument for
+  /// a number that does not rise, and while another Step of this rank is not committed; kClosed
+  /// after close().
   Result<Step> begin_step(std::uint64_t number);
 
   DatasetReport report() const;
 
-  /// Waits until all steps that this rank has committed are resolved, at most for the plan's
-  /// deadline each; the first Error of any step since it was opened. Further calls, and a Runtime
-  /// that ends, do the same. Not collective: agents go on for other ranks.
+  /// Waits until all steps that this rank has committed are resolved, at most a minute longer than
+  /// the plan's deadline; the first Error of any step since it was opened. Further calls, and a
+  /// Runtime that ends, do the same. Not collective: agents go on for other ranks.
   Status close() const;
 
  private:

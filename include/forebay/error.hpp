@@ -85,6 +85,12 @@ inline tl::unexpected<Error> failure(ErrorDetails details) {
   return tl::unexpected<Error>(Error(std::move(details)));
 }
 
+/// `return failure(opened.error());` hands on what failed below, in a function that returns another
+/// Result.
+inline tl::unexpected<Error> failure(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
+
 /// A system call failed: the class is derived from `error_number` (ENOENT is kNotFound, ENOSPC is
 /// kNoSpace, ...).
 Error system_error(ErrorDetails details, int error_number);

@@ -196,7 +196,7 @@ class [[nodiscard]] Future {
   /// has nothing to wait for, and says so (kInvalidArgument).
   Result<T> wait() {
     if (!value_) {
-      if (!pending_) return tl::unexpected<Error>(detail::moved_away());
+      if (!pending_) return failure(detail::moved_away());
       forget_descriptor();
       detail::block_on(*pending_, std::nullopt);
       settle();
@@ -231,7 +231,7 @@ class [[nodiscard]] Future {
   Result<int> event_fd() {
     if (!descriptor_) {
       auto made = detail::EventDescriptor::create();
-      if (!made) return tl::unexpected<Error>(made.error());
+      if (!made) return failure(made.error());
       descriptor_ = std::move(*made);
     }
     if (poll()) descriptor_->raise();

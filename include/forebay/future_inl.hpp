@@ -19,7 +19,7 @@ Result<U> run_continuation(F& function, Result<T>&& value, const ErrorDetails& w
       return function(std::move(value));
     }
   } catch (...) {
-    return tl::unexpected<Error>(thrown(where, std::current_exception()));
+    return failure(thrown(where, std::current_exception()));
   }
 }
 

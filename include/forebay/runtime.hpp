@@ -54,7 +54,7 @@ enum class WriterCores : std::uint8_t {
 /// What a rank is there for.
 enum class Role : std::uint8_t {
   kCompute,  ///< the application's work; it opens files
-  kAgent,    ///< reading for the others of its node: it calls Runtime::serve()
+  kAgent,    ///< reading and writing for others: it calls Runtime::serve()
 };
 
 struct RuntimeOptions {
@@ -184,9 +184,9 @@ class Runtime {
   /// Opens the dataset (a folder) at `path` for writing: makes it if it is not there, and appends
   /// to it if it is. The plan of the first rank is in force; what it leaves open is chosen, without
   /// a plan all of it; FOREBAY_PLAN, where it is set, names the plan instead (see WritePlan).
-  /// Collective, by the ranks that compute, and the last call about the dataset that is; where it
-  /// fails on one rank, all get its Error: kLimit if somebody else is writing to it (the text says
-  /// who), kInvalidArgument for a plan that cannot work, kPermission, kNoSpace, ...
+  /// Collective, by the ranks that compute, and the last such call; where it fails on one, all get
+  /// its Error: kPermission if somebody else writes to it (the text says who), kInvalidArgument for
+  /// a plan that cannot work, kClosed or kLimit if a rank that is to write does not serve(), ...
   Result<Dataset> dataset(const std::string& path,
                           const std::optional<WritePlan>& plan = std::nullopt);
   Result<Dataset> dataset(const std::string& path, Strategy strategy) {
@@ -199,7 +199,7 @@ class Runtime {
   Result<Session> session(const SessionHandle& handle) const;
 
   /// Which of the ranks of its role this process is, from 0, in the order of all ranks, and how
-  /// many there are: where none is given to I/O, all. Error::rank() counts in the same way.
+  /// many there are: all, if none is given to I/O. Error::rank() counts so, these after all others.
   std::uint32_t rank() const noexcept;
   std::uint32_t rank_count() const noexcept;
 
@@ -212,11 +212,11 @@ class Runtime {
   /// does not compute it holds an Error instead.
   Ranks compute() const;
 
-  /// Reads for the ranks of this node, until all of them that compute have ended their Runtime.
-  /// Blocks and costs no processor time: the thread sleeps, the agent works on one of its own. To
-  /// be called on a rank whose role() is kAgent, once it has nothing else to do; on others it gives
-  /// kInvalidArgument at once. A Runtime that ends without it, or before it returns, leaves the
-  /// others reading for themselves.
+  /// Reads for the ranks of this node, and writes datasets for all, until those that compute have
+  /// ended their Runtime. The thread sleeps, agents work on their own; while a dataset is opened it
+  /// calls MPI. For a rank whose role() is kAgent, once it has nothing else to do; on others it
+  /// gives kInvalidArgument at once. A Runtime that ends without it leaves the others reading for
+  /// themselves, and what it was to write cannot be opened.
   Status serve();
 
   /// The Runtime's own executor: coroutines that await a Future resume inside its poll() and wait()

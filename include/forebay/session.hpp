@@ -193,7 +193,7 @@ class Views {
   Status for_each(F use) {
     while (!done()) {
       Result<View> piece = next().wait();
-      if (!piece) return tl::unexpected<Error>(piece.error());
+      if (!piece) return failure(piece.error());
       use(static_cast<const View&>(*piece));
     }
     return {};

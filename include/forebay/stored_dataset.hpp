@@ -38,6 +38,11 @@ enum class Verification : std::uint8_t {
 /// How a dataset is read.
 struct StoredOptions {
   Verification verification = Verification::kOn;
+  /// How many ranks may read data at a time, for storage that suffers from many readers; 0: all.
+  /// The first rank's word counts. Ranks are cut into so many groups, in each of which one after
+  /// the other reads, a request or a second each; who has a turn and does not use it, or dies,
+  /// keeps nobody waiting for longer. Indexes are read by all.
+  std::uint32_t readers_at_once = 0;
   /// Of the sessions on its files. What is left out is chosen for what a dataset needs: nothing is
   /// read ahead of what was asked for. Each rank reads for itself, whatever it says.
   ReadPlan plan = {};

@@ -111,7 +111,8 @@ struct WritePlan {
   std::uint32_t codec_level = 0;
   ChecksumBy checksum_by = ChecksumBy::kAuto;
   /// How long the coordinator waits, after it has heard of a step for the first time from a rank
-  /// that is done with it, for the others; then the step has failed. 0: 60 s.
+  /// that is done with it, for the others, which may still compute; then the step has failed. Who
+  /// has died is known at once. 0: 10 minutes.
   std::chrono::milliseconds deadline = {};
   /// Why these values were chosen, for people. Filled when a dataset is opened.
   std::string reason = {};

@@ -138,6 +138,16 @@ def test_rows_of_both_programs_are_shown_and_goals_are_from_the_one_that_can(for
     ]
 
 
+def test_rows_about_forebay_alone_are_the_first_programs(forebay, programs):
+    """Also the reason why there is none: the other one only says that it does not measure them."""
+    answer = SECOND["left_out"] | {"ckpt.overlap": "elsewhere", "ckpt.open_us": "elsewhere"}
+    overlap = [row("ckpt.overlap", 3.0, "1")]
+    programs(SECOND | {"left_out": answer, "results": SECOND["results"] + overlap})
+    found = forebay("bench", "checkpoint", "--json", "-").json
+    assert "ckpt.overlap" not in {one["id"] for one in found["results"]}
+    assert "ckpt.open_us" not in found["left_out"]
+
+
 def test_without_the_second_program_its_rows_say_how_to_build_it(forebay, programs):
     programs(None)
     ran = forebay("bench", "checkpoint", "--json", "-")
@@ -150,6 +160,8 @@ def test_without_the_second_program_its_rows_say_how_to_build_it(forebay, progra
     [
         ("ckpt.durable.over_hdf5", ["OpenMpi"]),
         ("ckpt.durable.over_fpp,ckpt.restart.over_fio", ["int"]),
+        *((name, ["int"]) for name in checkpoint.OF_FOREBAY),
+        ("ckpt.open_us,ckpt.durable.over_hdf5", ["int", "OpenMpi"]),
         ("ckpt.durable.over_fpp,ckpt.durable.over_hdf5", ["int", "OpenMpi"]),
         ("ckpt.durable.4.equal", ["int", "OpenMpi"]),
     ],
@@ -160,6 +172,30 @@ def test_only_the_programs_that_can_answer_are_started(forebay, programs, only, 
     lines = note.read_text().splitlines()
     assert [line.split()[0] for line in lines] == started
     assert all(f"--only {only}" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "name, better",
+    [
+        ("ckpt.perceived.adopt_us", "lower"),
+        ("ckpt.perceived.over_memcpy", "higher"),
+        ("ckpt.open_us", "lower"),
+        ("ckpt.overlap.heavy", "lower"),
+    ],
+)
+def test_rows_about_forebay_alone_are_measured(forebay, real_native, tmp_path, name, better):
+    real_native(checkpoint.PROGRAM)
+    words = ("--quick", "--only", name, "--dir", tmp_path, "--json", "-")
+    found = forebay("bench", "checkpoint", *words).json
+    if why := found["left_out"].get(name):
+        assert "mount" in why or "fuse" in why
+        pytest.skip(why)
+    (row,) = found["results"]
+    assert row["id"] == name
+    assert row["runs"] >= 5
+    assert row["goal"] is not None
+    assert row["better"] == better
+    assert 0 < row["spread"][0] <= row["value"] <= row["spread"][1]
 
 
 def test_it_is_listed(forebay, programs):
@@ -175,6 +211,20 @@ def test_tables_have_every_contender_with_its_numbers(forebay, programs):
     line = next(one for one in out.splitlines() if "fpp:direct" in one)
     for text in ("1500", "1234", "250 ms", "200 ms", "1 MiB", "4 MiB", " 16 ", " 48 "):
         assert text in line
+
+
+def test_it_says_with_which_settings_fio_is_compared(capsys):
+    from forebay.report.terminal import make_console
+
+    slow = {"setting": "4 jobs, 4 MiB", "mb_s": 1000.4}
+    fast = {"setting": "1 job, 1 MiB", "mb_s": 1999.6}
+    again = slow | {"mb_s": 1100.0}
+    tried = {"tried_writing": [slow, fast, again], "tried_reading": [slow]}
+    fio = {"writing": "1 job, 1 MiB", "reading": "4 jobs, 4 MiB", **tried}
+    print_cases(make_console(), {"parameters": {"cases": [], "fio": fio}})
+    out = " ".join(capsys.readouterr().out.split())
+    assert "fio, writing: 1 job, 1 MiB; tried: 1 job, 1 MiB 2000, 4 jobs, 4 MiB 1100 MB/s." in out
+    assert "fio, reading: 4 jobs, 4 MiB; tried: 4 jobs, 4 MiB 1000 MB/s." in out
 
 
 def test_titles_say_what_a_case_is(capsys):

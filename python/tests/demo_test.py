@@ -216,11 +216,19 @@ def test_the_real_demonstration(forebay, real_native, tmp_path, monkeypatch):
     for text in ("centre of mass", "velocity dispersion", "from storage", "from the page cache"):
         assert text in ran.out
     assert "computed meanwhile" in ran.out
-    servers = json.loads(json_file.read_text(encoding="utf-8"))["servers"]
+    document = json.loads(json_file.read_text(encoding="utf-8"))
+    servers, checkpoints = document["servers"], document["checkpoints"]
     assert ("skipped" in servers) == ("Without a parallel file system" in ran.out)
     assert not (tmp_path / "demo" / "emufs").exists()
     names = ("density.png", "times.png", "tasks.png", "servers.png")
-    for name in names[:3] if "skipped" in servers else names:
+    expected = names[:3] if "skipped" in servers else names
+    assert ("skipped" in checkpoints) == ("Without checkpoints of a solver" in ran.out)
+    if "skipped" not in checkpoints:
+        assert checkpoints["restart"]["same_fingerprint"]
+        assert "forebay verify" in ran.out
+        expected += ("checkpoints.png", "presets.png")
+    assert not (tmp_path / "demo" / "checkpoints").exists()
+    for name in expected:
         picture = tmp_path / "demo" / name
         assert str(picture) in ran.out
         assert Path(picture).stat().st_size > 10_000

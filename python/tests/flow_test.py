@@ -20,6 +20,22 @@ MADE = {
     "part_neighbours": SPREAD,
     "seconds": 0.25,
 }
+KEPT = {
+    "store": "dataset, serial: 1 rank writing, 1 file a step",
+    "bytes": 3000000,
+    "perceived_s": 0.03,
+    "durable_s": 0.3,
+    "perceived_mb_s": 100.0,
+    "durable_mb_s": 10.0,
+    "steps_s": 8.0,
+    "blocked_s": 0.2,
+    "drain_s": 0.1,
+    "overhead": 0.025,
+    "steps": [
+        {"step": step, "bytes": 1000000, "begun_s": 1.0, "perceived_s": 0.008, "durable_s": 0.125}
+        for step in (20, 30, 40)
+    ],
+}
 TIME = {"mean": 0.5, "max": 0.75}
 COMPUTED = {
     "mesh": "mesh",
@@ -36,6 +52,7 @@ COMPUTED = {
     "checkpoints_written": 3,
     "fingerprint": "7a2eee07a81904e0",
     "norm": 4.25,
+    "kept": KEPT,
     "times_s": {
         **dict.fromkeys(("assembly", "product", "exchange", "sums", "solve", "checkpoint"), TIME),
         "total": 12.0,
@@ -57,9 +74,21 @@ def test_run_shows_steps_phases_and_fingerprint(forebay, answers):
         assert text in out
 
 
+def test_run_shows_what_each_checkpoint_cost(forebay, answers):
+    answers("forebay-flow", COMPUTED)
+    out = forebay("flow", "run", "mesh", "--checkpoints", "saved").out
+    row = next(line.split() for line in out.splitlines() if line.split()[:1] == ["30"])
+    assert " ".join(row) == "30 977 KiB 8.00 ms 125 ms 125 8.00"
+    assert "for 200 ms of 8.00 s, 2.5%; of that 100 ms after the last step" in out
+
+
 def test_run_without_checkpoints_says_so(forebay, answers):
-    answers("forebay-flow", COMPUTED | {"checkpoints": None, "checkpoints_written": 0})
-    assert "none" in forebay("flow", "run", "mesh").out
+    answers(
+        "forebay-flow", COMPUTED | {"checkpoints": None, "checkpoints_written": 0, "kept": None}
+    )
+    out = forebay("flow", "run", "mesh").out
+    assert "none" in out
+    assert "perceived" not in out
 
 
 def test_options_reach_the_program(forebay, fake):

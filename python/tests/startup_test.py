@@ -42,6 +42,7 @@ COMMANDS = [
     ["export", "--help"],
     ["flow", "--help"],
     ["flow", "run", "--help"],
+    ["flow", "presets", "--help"],
 ]
 PROGRAM = """
 import json, sys

@@ -60,7 +60,7 @@ Error bad_value(std::string_view key, const std::string& origin, std::string cau
 
 Result<toml::table> parse_file(const std::string& path) {
   const Result<std::string> content = read_text_file(path, "read settings from");
-  if (!content) return tl::unexpected<Error>(content.error());
+  if (!content) return failure(content.error());
   try {
     return toml::parse(*content, path);
   } catch (const toml::parse_error& error) {
@@ -166,18 +166,18 @@ Result<Config> Config::load(const ConfigSource& source) {
   }
   if (path) {
     if (Status loaded = config.load_file(*path, source.keys); !loaded) {
-      return tl::unexpected<Error>(loaded.error());
+      return failure(loaded.error());
     }
   }
   if (Status loaded = config.load_environment(source); !loaded) {
-    return tl::unexpected<Error>(loaded.error());
+    return failure(loaded.error());
   }
   return config;
 }
 
 Status Config::load_file(const std::string& path, std::span<const ConfigKey> keys) {
   const Result<toml::table> table = parse_file(path);
-  if (!table) return tl::unexpected<Error>(table.error());
+  if (!table) return failure(table.error());
   std::vector<Leaf> leaves;
   collect_leaves(*table, "", leaves);
   for (const Leaf& leaf : leaves) {
@@ -186,12 +186,11 @@ Status Config::load_file(const std::string& path, std::span<const ConfigKey> key
       std::vector<std::string> known;
       for (const ConfigKey& key : keys)
         known.emplace_back(key.name);
-      return tl::unexpected<Error>(unknown_name(leaf.key, known, origin));
+      return failure(unknown_name(leaf.key, known, origin));
     }
     const std::optional<std::string> text = text_of(*leaf.node);
     if (!text) {
-      return tl::unexpected<Error>(
-          bad_value(leaf.key, origin, "only text, numbers and booleans are settings"));
+      return failure(bad_value(leaf.key, origin, "only text, numbers and booleans are settings"));
     }
     values_.insert_or_assign(leaf.key, Value{*text, origin});
   }
@@ -209,7 +208,7 @@ Status Config::load_environment(const ConfigSource& source) {
     if (std::ranges::find(source.other_variables, name) != source.other_variables.end()) continue;
     const auto found = std::ranges::find(known, name);
     if (found == known.end()) {
-      return tl::unexpected<Error>(unknown_name(name, known, "the environment"));
+      return failure(unknown_name(name, known, "the environment"));
     }
     const auto position = static_cast<std::size_t>(found - known.begin());
     values_.insert_or_assign(std::string(source.keys[position].name), Value{text, name});
@@ -232,11 +231,10 @@ Result<std::uint64_t> Config::count(std::string_view key, Setting<std::uint64_t>
   if (value == nullptr) return setting.fallback;
   const auto number = parse_number<std::uint64_t>(value->text);
   if (!number) {
-    return tl::unexpected<Error>(
-        bad_value(key, value->origin, "\"" + value->text + "\" is no whole number"));
+    return failure(bad_value(key, value->origin, "\"" + value->text + "\" is no whole number"));
   }
   if (const Status fits = check_range(*number, setting); !fits) {
-    return tl::unexpected<Error>(bad_value(key, value->origin, fits.error().cause()));
+    return failure(bad_value(key, value->origin, fits.error().cause()));
   }
   return *number;
 }
@@ -245,9 +243,9 @@ Result<std::uint64_t> Config::bytes(std::string_view key, Setting<std::uint64_t>
   const Value* const value = find(key);
   if (value == nullptr) return setting.fallback;
   const Result<std::uint64_t> size = parse_size(value->text);
-  if (!size) return tl::unexpected<Error>(bad_value(key, value->origin, size.error().cause()));
+  if (!size) return failure(bad_value(key, value->origin, size.error().cause()));
   if (const Status fits = check_range(*size, setting); !fits) {
-    return tl::unexpected<Error>(bad_value(key, value->origin, fits.error().cause()));
+    return failure(bad_value(key, value->origin, fits.error().cause()));
   }
   return *size;
 }
@@ -257,11 +255,10 @@ Result<double> Config::real(std::string_view key, Setting<double> setting) const
   if (value == nullptr) return setting.fallback;
   const auto number = parse_number<double>(value->text);
   if (!number) {
-    return tl::unexpected<Error>(
-        bad_value(key, value->origin, "\"" + value->text + "\" is no number"));
+    return failure(bad_value(key, value->origin, "\"" + value->text + "\" is no number"));
   }
   if (const Status fits = check_range(*number, setting); !fits) {
-    return tl::unexpected<Error>(bad_value(key, value->origin, fits.error().cause()));
+    return failure(bad_value(key, value->origin, fits.error().cause()));
   }
   return *number;
 }
@@ -276,7 +273,7 @@ Result<bool> Config::flag(std::string_view key, bool fallback) const {
   for (const std::string_view no : {"false", "off", "no", "0"}) {
     if (word == no) return false;
   }
-  return tl::unexpected<Error>(
+  return failure(
       bad_value(key, value->origin, "\"" + value->text + "\" is neither true nor false"));
 }
 

@@ -14,8 +14,7 @@ Descriptor::~Descriptor() {
 
 Result<Descriptor> Descriptor::duplicate() const {
   Descriptor copy(::fcntl(number_, F_DUPFD_CLOEXEC, 0));
-  if (!copy)
-    return tl::unexpected<Error>(system_error({.operation = "duplicate a descriptor"}, errno));
+  if (!copy) return failure(system_error({.operation = "duplicate a descriptor"}, errno));
   return copy;
 }
 

@@ -122,7 +122,7 @@ struct EventDescriptor::Signal final : Waiter {
 Result<std::unique_ptr<EventDescriptor>> EventDescriptor::create() {
   Descriptor descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!descriptor) {
-    return tl::unexpected<Error>(system_error({.operation = "create an event descriptor"}, errno));
+    return failure(system_error({.operation = "create an event descriptor"}, errno));
   }
   return std::unique_ptr<EventDescriptor>(
       new EventDescriptor(std::make_unique<Signal>(std::move(descriptor))));

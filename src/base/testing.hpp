@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests share, here and in the modules above: how a call failed, a request whose end the test
-// decides, a coroutine of no library, a folder for one test, descriptors that are waited for with
-// an end, and a count of them to find lost ones. For tests only.
+// What tests share, here and in the modules above: how a call failed, whether bytes are the same, a
+// request whose end the test decides, a coroutine of no library, a folder for one test, descriptors
+// that are waited for with an end, and a count of them to find lost ones. For tests only.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -12,6 +12,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -19,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -36,6 +38,11 @@ std::optional<ErrorClass> error_class(const Result<T>& result) {
 
 inline bool mentions(const Error& error, const std::string& text) {
   return error.message().find(text) != std::string::npos;
+}
+
+/// As std::ranges::equal(), which takes seconds for megabytes where tests are not optimised.
+inline bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
 }
 
 /// A folder of its own for one test.

@@ -13,7 +13,7 @@ Result<std::string> read_text_file(const std::string& path, std::string_view ope
   const auto close = [](std::FILE* file) { std::fclose(file); };
   const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "re"), close);
   const ErrorDetails where{.operation = std::string(operation), .path = path};
-  if (!file) return tl::unexpected<Error>(system_error(where, errno));
+  if (!file) return failure(system_error(where, errno));
   std::string content;
   std::array<char, 4096> piece{};
   while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get())) {
@@ -25,7 +25,7 @@ Result<std::string> read_text_file(const std::string& path, std::string_view ope
                       .cause = "longer than 1 MiB: this is no file of settings"});
     }
   }
-  if (std::ferror(file.get()) != 0) return tl::unexpected<Error>(system_error(where, errno));
+  if (std::ferror(file.get()) != 0) return failure(system_error(where, errno));
   return content;
 }
 

@@ -22,7 +22,7 @@ FileTransfer write_of(std::span<const std::byte> from, std::uint64_t offset_byte
 
 Result<std::uint64_t> CollectiveFile::size() {
   if (Status open = check_open("get the size of"); !open) {
-    return tl::unexpected<Error>(open.error());
+    return failure(open.error());
   }
   return size_here();
 }
@@ -71,14 +71,14 @@ Status CollectiveFile::close() {
 }
 
 Result<std::size_t> CollectiveFile::agreed(const Result<std::size_t>& moved) {
-  const Status mine = moved ? Status() : Status(tl::unexpected<Error>(moved.error()));
-  if (Status all = ranks_->agree(mine); !all) return tl::unexpected<Error>(all.error());
+  const Status mine = moved ? Status() : Status(failure(moved.error()));
+  if (Status all = ranks_->agree(mine); !all) return failure(all.error());
   return moved;
 }
 
 Result<std::size_t> CollectiveFile::transfer_alone(const FileTransfer& transfer) {
   if (Status allowed = check_transfer(transfer); !allowed) {
-    return tl::unexpected<Error>(allowed.error());
+    return failure(allowed.error());
   }
   return move_here(transfer);
 }
@@ -86,7 +86,7 @@ Result<std::size_t> CollectiveFile::transfer_alone(const FileTransfer& transfer)
 Result<std::size_t> CollectiveFile::transfer_all(const FileTransfer& transfer) {
   Status allowed = check_collective(transfer.operation());
   if (allowed) allowed = check_transfer(transfer);
-  if (!allowed) return tl::unexpected<Error>(allowed.error());
+  if (!allowed) return failure(allowed.error());
   return move_all(transfer);
 }
 

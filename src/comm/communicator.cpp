@@ -23,7 +23,7 @@ std::string_view name_of(ThreadSupport support) noexcept {
 Status Communicator::agree(const Status& mine) {
   const std::uint64_t failing = mine ? size() : rank().number;
   const Result<std::uint64_t> first = all_reduce(Reduction::kMin, failing);
-  if (!first) return tl::unexpected<Error>(first.error());
+  if (!first) return failure(first.error());
   if (*first == size()) return {};
   const Rank teller{static_cast<std::uint32_t>(*first)};
 
@@ -35,7 +35,7 @@ Status Communicator::agree(const Status& mine) {
   }
   told.resize(told_bytes);
   if (Status sent = broadcast(told, teller); !sent) return sent;
-  return tl::unexpected<Error>(error_from(told));
+  return failure(error_from(told));
 }
 
 Status Communicator::check_rank(std::string_view operation, Rank rank) const {

@@ -114,6 +114,10 @@ class Communicator {
   /// some MPIs do not tell of what a rank sends itself.
   virtual Transfer receive(std::span<std::byte> into, Rank from, Tag tag) = 0;
 
+  /// MPI works on messages only inside its calls, and a send may end only when its receiver makes
+  /// one: this is such a call, for a rank that has no Transfer left to test.
+  virtual void progress() {}
+
   /// Collective. Opens one file on all ranks: through MPI-IO where the ranks are those of MPI,
   /// through POSIX calls elsewhere. Contract: see CollectiveFile.
   virtual Result<std::unique_ptr<CollectiveFile>> open_file(const std::string& path,

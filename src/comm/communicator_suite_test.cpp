@@ -108,7 +108,7 @@ TEST_P(CommunicatorSuite, agree_tells_all_the_error_of_the_first_rank_that_faile
   on_all_ranks([](const Ranks& ranks) {
     for (std::uint32_t first = 0; first < ranks->size(); ++first) {
       Status mine;
-      if (ranks->rank().number >= first) mine = tl::unexpected<Error>(own_error(*ranks));
+      if (ranks->rank().number >= first) mine = failure(own_error(*ranks));
       const Status all = ranks->agree(mine);
       ASSERT_FALSE(all);
       EXPECT_EQ(all.error().rank(), first);
@@ -128,7 +128,7 @@ TEST_P(CommunicatorSuite, what_was_agreed_on_keeps_its_rank) {
   on_all_ranks([](const Ranks& ranks) {
     const std::uint32_t last = ranks->size() - 1;
     Status mine;
-    if (ranks->rank().number == last) mine = tl::unexpected<Error>(own_error(*ranks));
+    if (ranks->rank().number == last) mine = failure(own_error(*ranks));
     const Status again = ranks->agree(ranks->agree(mine));
     ASSERT_FALSE(again);
     EXPECT_EQ(again.error().rank(), last);

@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kTryMin{50};
 Result<MeetingToken> draw_token() {
   MeetingToken token;
   if (::getrandom(&token, sizeof token, 0) == sizeof token) return token;
-  return tl::unexpected<Error>(system_error({.operation = "draw a random token"}, errno));
+  return failure(system_error({.operation = "draw a random token"}, errno));
 }
 
 Greeting make_greeting(const MeetingToken& token, Step step, Rank from, Rank to) {

@@ -62,7 +62,7 @@ class LetterWork final : public TransferWork {
   Result<bool> test() override {
     const std::scoped_lock lock(route_.job->mutex);
     if (!is_over()) return false;
-    if (Status outcome = how_it_ended(); !outcome) return tl::unexpected<Error>(outcome.error());
+    if (Status outcome = how_it_ended(); !outcome) return failure(outcome.error());
     return true;
   }
 
@@ -76,7 +76,7 @@ class LetterWork final : public TransferWork {
   bool is_over() const { return letter_->outcome || route_.job->has_left[route_.peer.number]; }
   Status how_it_ended() const {
     if (letter_->outcome) return *letter_->outcome;
-    return tl::unexpected<Error>(route_.job->desertion(route_.operation, route_.peer));
+    return failure(route_.job->desertion(route_.operation, route_.peer));
   }
 
   Route route_;
@@ -157,19 +157,19 @@ Result<Brought> InProcess::exchange(const char* call, std::span<const std::byte>
   }
   seat_.job->changed.wait(lock, [&] { return round->missing == 0 || deserter(*round); });
   if (round->missing == 0) return round;
-  return tl::unexpected<Error>(seat_.job->desertion(call, *deserter(*round)));
+  return failure(seat_.job->desertion(call, *deserter(*round)));
 }
 
 Status InProcess::barrier() {
   const Result<Brought> all = exchange("barrier", {});
-  return all ? Status() : Status(tl::unexpected<Error>(all.error()));
+  return all ? Status() : Status(failure(all.error()));
 }
 
 Status InProcess::broadcast(std::span<std::byte> bytes, Rank root) {
   if (Status good = check_rank("broadcast", root); !good) return good;
   const auto mine = rank() == root ? std::span<const std::byte>(bytes) : std::span<std::byte>();
   const Result<Brought> all = exchange("broadcast", mine);
-  if (!all) return tl::unexpected<Error>(all.error());
+  if (!all) return failure(all.error());
   const Bytes& told = *(*all)->brought[root.number];
   FOREBAY_ASSERT(told.size() == bytes.size());  // the same size on all ranks
   if (rank() != root) std::copy(told.begin(), told.end(), bytes.begin());
@@ -177,7 +177,7 @@ Status InProcess::broadcast(std::span<std::byte> bytes, Rank root) {
 }
 
 Result<std::vector<Bytes>> InProcess::gather(std::span<const std::byte> bytes, Rank root) {
-  if (Status good = check_rank("gather", root); !good) return tl::unexpected<Error>(good.error());
+  if (Status good = check_rank("gather", root); !good) return failure(good.error());
   Result<std::vector<Bytes>> all = all_gather(bytes);
   if (all && rank() != root) all->clear();
   return all;
@@ -185,7 +185,7 @@ Result<std::vector<Bytes>> InProcess::gather(std::span<const std::byte> bytes, R
 
 Result<std::vector<Bytes>> InProcess::all_gather(std::span<const std::byte> bytes) {
   const Result<Brought> all = exchange("gather", bytes);
-  if (!all) return tl::unexpected<Error>(all.error());
+  if (!all) return failure(all.error());
   std::vector<Bytes> gathered;
   for (const std::optional<Bytes>& one : (*all)->brought)
     gathered.push_back(*one);
@@ -194,7 +194,7 @@ Result<std::vector<Bytes>> InProcess::all_gather(std::span<const std::byte> byte
 
 Result<std::uint64_t> InProcess::all_reduce(Reduction reduction, std::uint64_t value) {
   const Result<Brought> all = exchange("reduce", std::as_bytes(std::span(&value, 1)));
-  if (!all) return tl::unexpected<Error>(all.error());
+  if (!all) return failure(all.error());
   const auto& brought = (*all)->brought;
   std::uint64_t reduced = value_in<std::uint64_t>(brought.front());
   for (std::size_t i = 1; i < brought.size(); ++i)
@@ -225,7 +225,7 @@ std::shared_ptr<Group> InProcess::group_of(Round& round, std::uint32_t color) {
 
 Result<std::shared_ptr<Communicator>> InProcess::split(SplitBy by) {
   const Result<Brought> all = exchange("split", std::as_bytes(std::span(&by, 1)));
-  if (!all) return tl::unexpected<Error>(all.error());
+  if (!all) return failure(all.error());
   const std::scoped_lock lock(seat_.job->mutex);
   Seat seat = seat_;
   seat.group = group_of(**all, by.color);
@@ -256,7 +256,7 @@ Transfer InProcess::receive(std::span<std::byte> into, Rank from, Tag tag) {
 Result<std::unique_ptr<CollectiveFile>> InProcess::open_file(const std::string& path,
                                                              const CollectiveOpen& how) {
   Result<std::shared_ptr<Communicator>> own = duplicate();
-  if (!own) return tl::unexpected<Error>(own.error());
+  if (!own) return failure(own.error());
   return open_posix_file(std::move(*own), path, how);
 }
 
@@ -307,11 +307,11 @@ Status run_ranks(ThreadRanks ranks, const RankCode& code) {
     };
     Result<std::thread> thread = start_service_thread("forebay-rank", live);
     if (thread) threads.push_back(std::move(*thread));
-    if (!thread) first.job->leave(Rank{number}, tl::unexpected<Error>(thread.error()));
+    if (!thread) first.job->leave(Rank{number}, failure(thread.error()));
   }
   for (std::thread& thread : threads)
     thread.join();
-  return first.job->failure ? Status(tl::unexpected<Error>(*first.job->failure)) : Status();
+  return first.job->failure ? Status(failure(*first.job->failure)) : Status();
 }
 
 }  // namespace forebay::comm

@@ -80,7 +80,7 @@ Error Link::closed(int error_number, const char* cause) const {
 
 Status Link::send(LinkHeader header, std::span<const std::byte> payload, OnSent on_sent) {
   Status refused = check_payload(payload.size(), limits_, peer_);
-  if (end_) refused = tl::unexpected<Error>(*end_);
+  if (end_) refused = failure(*end_);
   if (!refused) {
     if (on_sent) on_sent(refused);
     return refused;
@@ -90,14 +90,14 @@ Status Link::send(LinkHeader header, std::span<const std::byte> payload, OnSent 
   queue_.push_back({header, payload, std::move(on_sent)});
   queued_bytes_ += sizeof header + payload.size();
   if (is_first && !writing_) write_queue();
-  if (end_) return tl::unexpected<Error>(*end_);
+  if (end_) return failure(*end_);
   return {};
 }
 
 Status Link::attend(short events, LinkReceiver& receiver) {
   if (!end_ && (events & POLLOUT) != 0) write_queue();
   if (!end_ && (events & ~POLLOUT) != 0) read_stream(receiver);
-  if (end_) return tl::unexpected<Error>(*end_);
+  if (end_) return failure(*end_);
   return {};
 }
 
@@ -208,7 +208,7 @@ Status Link::begin_message(LinkReceiver& receiver) {
                              " may be sent at once"});
   }
   const Result<std::span<std::byte>> place = receiver.place(*this, arriving_);
-  if (!place) return tl::unexpected<Error>(place.error());
+  if (!place) return failure(place.error());
   FOREBAY_ASSERT(place->empty() || place->size() == arriving_.payload_bytes);
   payload_ = *place;
   payload_left_ = arriving_.payload_bytes;
@@ -234,7 +234,7 @@ void Link::finish(Error why) {
   queued_bytes_ = 0;
   std::deque<Outgoing> unsent;
   unsent.swap(queue_);
-  const Status told = tl::unexpected<Error>(*end_);
+  const Status told = failure(*end_);
   for (const Outgoing& message : unsent) {
     if (message.on_sent) message.on_sent(told);
   }

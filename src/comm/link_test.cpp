@@ -13,7 +13,7 @@
 namespace forebay::comm {
 namespace {
 
-constexpr std::uint32_t kPayloadMax = std::uint32_t{16} << 20U;
+constexpr std::uint32_t kLinkPayloadMax = std::uint32_t{16} << 20U;
 
 struct RawPair {
   Descriptor left;
@@ -33,8 +33,8 @@ class LinkTest : public testing::Test {
     RawPair pair = make_pair_of_sockets();
     const int little = 4096;
     ::setsockopt(pair.left.get(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
-    left_ = std::make_unique<Link>(Rank{7}, std::move(pair.left), LinkLimits{kPayloadMax});
-    right_ = std::make_unique<Link>(Rank{3}, std::move(pair.right), LinkLimits{kPayloadMax});
+    left_ = std::make_unique<Link>(Rank{7}, std::move(pair.left), LinkLimits{kLinkPayloadMax});
+    right_ = std::make_unique<Link>(Rank{3}, std::move(pair.right), LinkLimits{kLinkPayloadMax});
   }
 
   bool drive_both(const std::function<bool()>& is_done) {
@@ -87,11 +87,11 @@ TEST_F(LinkTest, messages_of_all_lengths_keep_their_order) {
 }
 
 TEST_F(LinkTest, long_payload_is_free_again_only_when_the_kernel_has_it) {
-  const Bytes payload = pattern(0, kPayloadMax);
+  const Bytes payload = pattern(0, kLinkPayloadMax);
   bool is_free = false;
   ASSERT_TRUE(left_->send({}, payload, [&](const Status&) { is_free = true; }));
   EXPECT_FALSE(is_free);
-  EXPECT_GT(left_->queued_bytes(), kPayloadMax / 2);
+  EXPECT_GT(left_->queued_bytes(), kLinkPayloadMax / 2);
   EXPECT_EQ(left_->interest(), POLLIN | POLLOUT);
   ASSERT_TRUE(drive_until_right_has(1));
   EXPECT_TRUE(is_free);
@@ -137,13 +137,13 @@ TEST_F(LinkTest, payload_that_nobody_wants_is_dropped_and_the_next_is_whole) {
 }
 
 TEST_F(LinkTest, one_turn_has_an_end) {
-  const std::size_t half = kPayloadMax / 2;
-  const Bytes payload = pattern(0, kPayloadMax);
+  const std::size_t half = kLinkPayloadMax / 2;
+  const Bytes payload = pattern(0, kLinkPayloadMax);
   RawPair pair = make_pair_of_sockets();
-  const int much = static_cast<int>(kPayloadMax);
+  const int much = static_cast<int>(kLinkPayloadMax);
   ::setsockopt(pair.left.get(), SOL_SOCKET, SO_SNDBUFFORCE, &much, sizeof much);
-  Link sender(Rank{0}, std::move(pair.left), {kPayloadMax});
-  Link receiver(Rank{1}, std::move(pair.right), {kPayloadMax});
+  Link sender(Rank{0}, std::move(pair.left), {kLinkPayloadMax});
+  Link receiver(Rank{1}, std::move(pair.right), {kLinkPayloadMax});
   for (std::size_t i = 0; i < 64; ++i)
     ASSERT_TRUE(sender.send({}, std::span(payload).subspan(i, half / 64)));
   Inbox inbox;
@@ -154,7 +154,7 @@ TEST_F(LinkTest, one_turn_has_an_end) {
 }
 
 TEST_F(LinkTest, too_long_a_payload_is_refused_and_the_link_goes_on) {
-  const Bytes payload(kPayloadMax + 1);
+  const Bytes payload(kLinkPayloadMax + 1);
   Status told;
   const Status sent = left_->send({}, payload, [&](const Status& outcome) { told = outcome; });
   EXPECT_EQ(error_class(sent), ErrorClass::kLimit);
@@ -175,7 +175,7 @@ TEST_F(LinkTest, end_of_the_peer_is_told_with_its_rank_once_all_is_read) {
 }
 
 TEST_F(LinkTest, end_in_the_middle_of_a_payload_says_so) {
-  const Bytes payload = pattern(0, kPayloadMax);
+  const Bytes payload = pattern(0, kLinkPayloadMax);
   ASSERT_TRUE(left_->send({}, payload));
   ASSERT_TRUE(drive({{right_.get(), &at_right_}}, [&] { return at_right_.placed == 1; }));
   left_.reset();
@@ -185,7 +185,7 @@ TEST_F(LinkTest, end_in_the_middle_of_a_payload_says_so) {
 }
 
 TEST_F(LinkTest, end_of_the_peer_frees_what_was_queued) {
-  const Bytes payload = pattern(0, kPayloadMax);
+  const Bytes payload = pattern(0, kLinkPayloadMax);
   std::vector<std::optional<ErrorClass>> told;
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(left_->send({}, payload,
@@ -213,7 +213,7 @@ class RawPeer : public testing::Test {
   RawPeer() {
     RawPair pair = make_pair_of_sockets();
     raw_ = std::move(pair.left);
-    link_ = std::make_unique<Link>(Rank{2}, std::move(pair.right), LinkLimits{kPayloadMax});
+    link_ = std::make_unique<Link>(Rank{2}, std::move(pair.right), LinkLimits{kLinkPayloadMax});
   }
   void write(std::span<const std::byte> bytes) const {
     ASSERT_EQ(::write(raw_.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
@@ -243,7 +243,7 @@ TEST_F(RawPeer, bytes_that_come_one_by_one_become_messages) {
 }
 
 TEST_F(RawPeer, damaged_length_is_an_error_and_no_allocation) {
-  const LinkHeader header{.payload_bytes = kPayloadMax + 1};
+  const LinkHeader header{.payload_bytes = kLinkPayloadMax + 1};
   write(std::as_bytes(std::span(&header, 1)));
   EXPECT_EQ(error_class(link_->attend(POLLIN, inbox_)), ErrorClass::kDamage);
   EXPECT_EQ(inbox_.placed, 0U);

@@ -21,12 +21,12 @@ struct Preparation {
 Status prepare(const LinkOptions& options, Rank me, bool is_agent, Preparation& mine) {
   if (me == Rank{0}) {
     const Result<MeetingToken> token = draw_token();
-    if (!token) return tl::unexpected<Error>(token.error());
+    if (!token) return failure(token.error());
     mine.token = *token;
   }
   if (!is_agent) return {};
   Result<std::vector<Listener>> listeners = listen_on(options.network, options.socket);
-  if (!listeners) return tl::unexpected<Error>(listeners.error());
+  if (!listeners) return failure(listeners.error());
   mine.listeners = std::move(*listeners);
   return {};
 }
@@ -34,7 +34,7 @@ Status prepare(const LinkOptions& options, Rank me, bool is_agent, Preparation& 
 /// Collective: the meeting that all are told of.
 Result<Meeting> arrange(Communicator& ranks, std::span<const Rank> agents, Preparation& mine) {
   const auto whereabouts = exchange_whereabouts(ranks, mine.listeners, mine.token);
-  if (!whereabouts) return tl::unexpected<Error>(whereabouts.error());
+  if (!whereabouts) return failure(whereabouts.error());
   Meeting meeting{.me = ranks.rank(), .token = whereabouts->token};
   for (const Rank agent : agents) {
     if (agent == ranks.rank()) continue;
@@ -47,7 +47,7 @@ Result<Links> connect(Meeting meeting, const LinkOptions& options, const Prepara
   meeting.socket = options.socket;
   meeting.limit_ms = options.connect_ms_max;
   Result<std::vector<Descriptor>> sockets = meet(meeting, mine.listeners);
-  if (!sockets) return tl::unexpected<Error>(sockets.error());
+  if (!sockets) return failure(sockets.error());
   Links links;
   for (std::size_t i = 0; i < sockets->size(); ++i) {
     links.push_back(
@@ -58,7 +58,7 @@ Result<Links> connect(Meeting meeting, const LinkOptions& options, const Prepara
 
 Status status_of(const Result<Links>& links) {
   if (links) return {};
-  return tl::unexpected<Error>(links.error());
+  return failure(links.error());
 }
 
 }  // namespace
@@ -71,16 +71,16 @@ Result<Links> connect_agents(Communicator& ranks,
   const bool is_agent = std::ranges::find(agents, ranks.rank()) != agents.end();
   Preparation mine;
   if (Status all = ranks.agree(prepare(options, ranks.rank(), is_agent, mine)); !all) {
-    return tl::unexpected<Error>(all.error());
+    return failure(all.error());
   }
   Result<Links> links;
   Result<Meeting> meeting = arrange(ranks, agents, mine);
   if (!meeting) {
-    links = tl::unexpected<Error>(meeting.error());
+    links = failure(meeting.error());
   } else if (is_agent) {
     links = connect(std::move(*meeting), options, mine);
   }
-  if (Status all = ranks.agree(status_of(links)); !all) return tl::unexpected<Error>(all.error());
+  if (Status all = ranks.agree(status_of(links)); !all) return failure(all.error());
   return links;
 }
 

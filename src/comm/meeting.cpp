@@ -78,7 +78,7 @@ Result<std::vector<Descriptor>> MeetingRoom::run() {
   ends_ = SteadyClock::shared().now() + meeting_.limit_ms;
   while (reached_ < progress_.size()) {
     const TimePoint now = SteadyClock::shared().now();
-    if (now >= ends_) return tl::unexpected<Error>(not_reached());
+    if (now >= ends_) return failure(not_reached());
     drop_late_calls(now);
     make_calls(now);
     wait(now);

@@ -22,7 +22,7 @@ constexpr mode_t kNewFileMode = 0666;  // as usual, umask takes away what the us
 constexpr std::size_t kSystemCallBytesMax = 0x7ffff000;  // Linux moves no more at once
 
 tl::unexpected<Error> failed(const char* operation, const std::string& path) {
-  return tl::unexpected<Error>(system_error({.operation = operation, .path = path}, errno));
+  return failure(system_error({.operation = operation, .path = path}, errno));
 }
 
 Result<Descriptor> open_here(const std::string& path, FileIntent intent) {
@@ -93,7 +93,7 @@ Result<std::size_t> PosixCollectiveFile::move_here(const FileTransfer& transfer)
   while (moved < transfer.memory.size()) {
     where.offset_bytes = transfer.offset_bytes + moved;
     const ssize_t now = uninterrupted([&] { return attempt(transfer, moved); });
-    if (now < 0) return tl::unexpected<Error>(system_error(std::move(where), errno));
+    if (now < 0) return failure(system_error(std::move(where), errno));
     if (now == 0) break;
     moved += checked_cast<std::size_t>(now);
   }
@@ -117,15 +117,15 @@ Status PosixCollectiveFile::close_here() {
 
 Status try_open(const std::string& path, FileIntent intent) {
   const Result<Descriptor> opened = open_here(path, intent);
-  return opened ? Status() : Status(tl::unexpected<Error>(opened.error()));
+  return opened ? Status() : Status(failure(opened.error()));
 }
 
 Result<std::unique_ptr<CollectiveFile>> open_posix_file(std::shared_ptr<Communicator> ranks,
                                                         const std::string& path,
                                                         const CollectiveOpen& how) {
   Result<Descriptor> mine = open_here(path, how.intent);
-  const Status outcome = mine ? Status() : Status(tl::unexpected<Error>(mine.error()));
-  if (Status all = ranks->agree(outcome); !all) return tl::unexpected<Error>(all.error());
+  const Status outcome = mine ? Status() : Status(failure(mine.error()));
+  if (Status all = ranks->agree(outcome); !all) return failure(all.error());
   return std::make_unique<PosixCollectiveFile>(std::move(ranks), path, how.intent,
                                                std::move(*mine));
 }

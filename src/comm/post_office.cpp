@@ -40,26 +40,26 @@ bool watch(const Descriptor& set, int descriptor, short events, std::uint64_t ke
   return ::epoll_ctl(set.get(), EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
-Status status_of(const Error& error) { return tl::unexpected<Error>(error); }
+Status status_of(const Error& error) { return failure(error); }
 
 tl::unexpected<Error> cannot_open(int error_number) {
-  return tl::unexpected<Error>(system_error({.operation = "open a post office"}, error_number));
+  return failure(system_error({.operation = "open a post office"}, error_number));
 }
 
-struct Preparation {
+struct OfficePreparation {
   std::vector<Listener> listeners;
   MeetingToken token;  ///< of rank 0
 };
 
-Status prepare(const Communicator& ranks, const LinkOptions& options, Preparation& mine) {
+Status prepare(const Communicator& ranks, const LinkOptions& options, OfficePreparation& mine) {
   if (ranks.size() == 1) return {};
   if (ranks.rank() == Rank{0}) {
     const Result<MeetingToken> token = draw_token();
-    if (!token) return tl::unexpected<Error>(token.error());
+    if (!token) return failure(token.error());
     mine.token = *token;
   }
   Result<std::vector<Listener>> listeners = listen_on(options.network, options.socket);
-  if (!listeners) return tl::unexpected<Error>(listeners.error());
+  if (!listeners) return failure(listeners.error());
   mine.listeners = std::move(*listeners);
   return {};
 }
@@ -109,7 +109,7 @@ class PostOffice::Clerk final : public LinkReceiver {
   Clerk(const Peer& peer, PostReceiver& receiver) : peer_(peer), receiver_(receiver) {}
 
   Result<std::span<std::byte>> place(Link& /*link*/, const LinkHeader& header) override {
-    if (peer_.verdict) return tl::unexpected<Error>(*peer_.verdict);
+    if (peer_.verdict) return failure(*peer_.verdict);
     Result<std::span<std::byte>> place = receiver_.place(peer_.rank, header);
     if (!place) refusal_ = place.error();
     return place;
@@ -117,7 +117,7 @@ class PostOffice::Clerk final : public LinkReceiver {
   Status received(Link& /*link*/,
                   const LinkHeader& header,
                   std::span<const std::byte> payload) override {
-    if (peer_.verdict) return tl::unexpected<Error>(*peer_.verdict);
+    if (peer_.verdict) return failure(*peer_.verdict);
     Status good = receiver_.received(peer_.rank, header, payload);
     if (!good) refusal_ = good.error();
     return good;
@@ -132,16 +132,16 @@ class PostOffice::Clerk final : public LinkReceiver {
 
 Result<std::unique_ptr<PostOffice>> PostOffice::open(Communicator& ranks,
                                                      const LinkOptions& options) {
-  Preparation mine;
+  OfficePreparation mine;
   if (Status all = ranks.agree(prepare(ranks, options, mine)); !all) {
-    return tl::unexpected<Error>(all.error());
+    return failure(all.error());
   }
   std::unique_ptr<PostOffice> office(new PostOffice(ranks, options));
   auto whereabouts = exchange_whereabouts(ranks, mine.listeners, mine.token);
   const Status furnished = whereabouts
                                ? office->furnish(std::move(*whereabouts), std::move(mine.listeners))
                                : status_of(whereabouts.error());
-  if (Status all = ranks.agree(furnished); !all) return tl::unexpected<Error>(all.error());
+  if (Status all = ranks.agree(furnished); !all) return failure(all.error());
   return office;
 }
 
@@ -159,7 +159,7 @@ Status PostOffice::furnish(Whereabouts whereabouts, std::vector<Listener> listen
                            .limit_ms = options_.connect_ms_max};
   whereabouts_ = std::make_unique<const Whereabouts>(std::move(whereabouts));
   auto switchboard = Switchboard::make(std::move(setup));
-  if (!switchboard) return tl::unexpected<Error>(switchboard.error());
+  if (!switchboard) return failure(switchboard.error());
   switchboard_ = std::move(*switchboard);
   events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!events_) return cannot_open(errno);

@@ -11,35 +11,11 @@
 namespace forebay::comm {
 namespace {
 
-void on_ranks(std::uint32_t count, const RankTest& test) {
-  const Status ran = run_ranks({.count = count}, [&](const Ranks& ranks) {
-    test(ranks);
-    return ranks->barrier();
-  });
-  EXPECT_TRUE(ran) << ran.error().message();
-}
-
 bool drive_until_lost(PostOffice& office, PostBox& box, Rank peer) {
   return drive(office, box, [&] { return box.lost_at(peer) != nullptr; });
 }
 
 std::uint32_t kind_of(const PostBox::Message& message) { return message.header.kind; }
-
-/// Where the offices of this process are called.
-std::vector<Address> listening_here() {
-  constexpr int kDescriptorsMax = 1024;
-  std::vector<Address> all;
-  for (int number = 0; number < kDescriptorsMax; ++number) {
-    int listens = 0;
-    socklen_t length = sizeof listens;
-    if (::getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0) continue;
-    Address address;
-    address.length = sizeof address.bytes;
-    const bool is_known = ::getsockname(number, address.get(), &address.length) == 0;
-    if (listens != 0 && is_known) all.push_back(address);
-  }
-  return all;
-}
 
 TEST(PostOffice, has_nothing_to_do_until_somebody_sends) {
   on_ranks(2, [](const Ranks& ranks) {

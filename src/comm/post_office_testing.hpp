@@ -13,8 +13,11 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
 
+#include "comm/in_process.hpp"
 #include "comm/post_office.hpp"
+#include "comm/socket.hpp"
 #include "comm/testing.hpp"
 
 namespace forebay::comm {
@@ -103,5 +106,30 @@ inline std::unique_ptr<PostOffice> open_office(Communicator& ranks,
 
 /// What all makes of Communicator must carry.
 class PostOfficeSuite : public MakeTest {};
+
+/// So many ranks of this process, which wait for each other at the end.
+inline void on_ranks(std::uint32_t count, const RankTest& test) {
+  const Status ran = run_ranks({.count = count}, [&](const Ranks& ranks) {
+    test(ranks);
+    return ranks->barrier();
+  });
+  EXPECT_TRUE(ran) << ran.error().message();
+}
+
+/// Where the offices of this process are called.
+inline std::vector<Address> listening_here() {
+  constexpr int kDescriptorsMax = 1024;
+  std::vector<Address> all;
+  for (int number = 0; number < kDescriptorsMax; ++number) {
+    int listens = 0;
+    socklen_t length = sizeof listens;
+    if (::getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0) continue;
+    Address address;
+    address.length = sizeof address.bytes;
+    const bool is_known = ::getsockname(number, address.get(), &address.length) == 0;
+    if (listens != 0 && is_known) all.push_back(address);
+  }
+  return all;
+}
 
 }  // namespace forebay::comm

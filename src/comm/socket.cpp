@@ -95,7 +95,7 @@ Result<Descriptor> make_socket(const Address& address, const SocketOptions& opti
   Descriptor socket(
       ::socket(address.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) {
-    return tl::unexpected<Error>(system_error({.operation = "make a socket"}, errno));
+    return failure(system_error({.operation = "make a socket"}, errno));
   }
   if (is_v6(address)) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1);
   set_options(socket, options);
@@ -103,7 +103,7 @@ Result<Descriptor> make_socket(const Address& address, const SocketOptions& opti
 }
 
 tl::unexpected<Error> failed(const char* operation, const Address& address, int error_number) {
-  return tl::unexpected<Error>(
+  return failure(
       system_error({.operation = std::string(operation) + " " + text_of(address)}, error_number));
 }
 
@@ -126,7 +126,7 @@ std::string text_of(const Address& address) {
 Result<std::vector<Address>> local_addresses(const std::string& network) {
   ifaddrs* raw = nullptr;
   if (::getifaddrs(&raw) != 0) {
-    return tl::unexpected<Error>(system_error({.operation = "list network interfaces"}, errno));
+    return failure(system_error({.operation = "list network interfaces"}, errno));
   }
   const Interfaces interfaces(raw, ::freeifaddrs);
   std::vector<Address> found;
@@ -150,7 +150,7 @@ Result<std::vector<Address>> local_addresses(const std::string& network) {
 
 Result<Listener> listen_at(const Address& address, const SocketOptions& options) {
   Result<Descriptor> socket = make_socket(address, options);
-  if (!socket) return tl::unexpected<Error>(socket.error());
+  if (!socket) return failure(socket.error());
   Listener listener{std::move(*socket), address};
   const int descriptor = listener.socket.get();
   if (::bind(descriptor, address.get(), address.length) != 0 ||

@@ -16,14 +16,19 @@ namespace forebay::comm {
 
 namespace {
 
-constexpr std::size_t kStrangersMax = 256;  ///< who called and has not said who it is
-constexpr int kEventsMax = 64;              ///< in one call of attend(), as are calls answered
-constexpr std::size_t kRoundsMin = 2;       ///< tries of all addresses before a peer is given up
+constexpr std::size_t kCallersMax = 256;  ///< who called and has not said who it is
+constexpr int kAttendedMax = 64;          ///< in one call of attend(), as are calls answered
+constexpr std::size_t kRoundsMin = 2;     ///< tries of all addresses before a peer is given up
 constexpr std::chrono::milliseconds kAnswerMin{150};  ///< more than a try with a short limit takes
 constexpr std::chrono::milliseconds kDeafFor{100};
 
 bool is_out_of_descriptors(int error_number) noexcept {
   return error_number == EMFILE || error_number == ENFILE;
+}
+
+/// A sandbox that lets no process answer calls will not change its mind.
+bool is_forbidden(int error_number) noexcept {
+  return error_number == EPERM || error_number == EACCES || error_number == ENOSYS;
 }
 
 ErrorDetails out_of_descriptors(int error_number) {
@@ -38,13 +43,13 @@ ErrorDetails out_of_descriptors(int error_number) {
 
 Result<std::unique_ptr<Switchboard>> Switchboard::make(Setup setup) {
   std::unique_ptr<Switchboard> made(new Switchboard(std::move(setup)));
-  if (Status opened = made->open(); !opened) return tl::unexpected<Error>(opened.error());
+  if (Status opened = made->open(); !opened) return failure(opened.error());
   return made;
 }
 
 Status Switchboard::open() {
   const auto failed = [] {
-    return tl::unexpected<Error>(system_error({.operation = "wait for calls of ranks"}, errno));
+    return failure(system_error({.operation = "wait for calls of ranks"}, errno));
   };
   events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!events_) return failed();
@@ -95,8 +100,8 @@ std::vector<Switchboard::Outcome> Switchboard::attend() {
     deaf_until_.reset();
     listen(EPOLLIN);
   }
-  std::array<epoll_event, kEventsMax> events{};
-  const int count = ::epoll_wait(events_.get(), events.data(), kEventsMax, 0);
+  std::array<epoll_event, kAttendedMax> events{};
+  const int count = ::epoll_wait(events_.get(), events.data(), kAttendedMax, 0);
   for (int i = 0; i < count; ++i) {
     const std::uint64_t key = events.at(static_cast<std::size_t>(i)).data.u64;
     if (key < setup_.listeners.size()) {
@@ -130,7 +135,7 @@ void Switchboard::try_next_address(Rank peer, TimePoint now) {
   Result<Descriptor> socket = begin_call(address, setup_.socket);
   const std::uint64_t key = next_key_++;
   if (socket && !watch(*socket, EPOLLOUT, key, EPOLL_CTL_ADD))
-    socket = tl::unexpected<Error>(system_error({}, errno));
+    socket = failure(system_error({}, errno));
   if (!socket) {
     const int error_number = socket.error().error_number();
     if (is_out_of_descriptors(error_number)) return fail(peer, out_of_descriptors(error_number));
@@ -173,7 +178,7 @@ void Switchboard::fail(Rank peer, ErrorDetails details) {
 }
 
 void Switchboard::answer(const Listener& listener, TimePoint now) {
-  for (int i = 0; i < kEventsMax; ++i) {
+  for (int i = 0; i < kAttendedMax; ++i) {
     Descriptor socket = accept_call(listener, setup_.socket);
     if (socket) {
       take_call(std::move(socket), now);
@@ -184,7 +189,7 @@ void Switchboard::answer(const Listener& listener, TimePoint now) {
 }
 
 void Switchboard::take_call(Descriptor socket, TimePoint now) {
-  if (strangers_ >= kStrangersMax) drop_oldest_stranger();
+  if (strangers_ >= kCallersMax) drop_oldest_stranger();
   const std::uint64_t key = next_key_++;
   if (!watch(socket, EPOLLIN, key, EPOLL_CTL_ADD)) return;
   Call& call = calls_[key];
@@ -194,10 +199,16 @@ void Switchboard::take_call(Descriptor socket, TimePoint now) {
 }
 
 /// After a call could not be answered: may the next be tried now? Where no descriptor is left,
-/// nobody is answered for a while, as the listener would wake its owner on and on.
+/// nobody is answered for a while, as the listener would wake its owner on and on. Where calls may
+/// not be answered at all nobody listens any more, so that callers know at once.
 bool Switchboard::make_room(TimePoint now) {
   const bool is_one_lost = errno == ECONNABORTED || errno == EINTR;
   if (is_one_lost) return true;
+  if (is_forbidden(errno)) {
+    for (Listener& listener : setup_.listeners)
+      listener.socket = {};
+    return false;
+  }
   if (strangers_ > 0 && is_out_of_descriptors(errno)) {
     drop_oldest_stranger();
     return true;

@@ -21,6 +21,7 @@
 #include <gtest/gtest.h>
 
 #include "base/testing.hpp"
+#include "base/testing_bytes.hpp"
 #include "comm/communicator.hpp"
 #include "comm/in_process.hpp"
 
@@ -81,15 +82,10 @@ inline std::string text_of(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The byte that belongs at this offset: neighbouring blocks differ.
-inline std::byte pattern_at(std::uint64_t offset) {
-  return static_cast<std::byte>((offset * 0x9E3779B97F4A7C15U) >> 56U);
-}
-
+/// The pattern from `offset` on.
 inline Bytes pattern(std::uint64_t offset, std::size_t size_bytes) {
   Bytes bytes(size_bytes);
-  for (std::size_t i = 0; i < size_bytes; ++i)
-    bytes[i] = pattern_at(offset + i);
+  fill_pattern(bytes, offset);
   return bytes;
 }
 

@@ -17,9 +17,9 @@ Result<bool> Transfer::test() {
     FOREBAY_ASSERT(work_ != nullptr);
     const Result<bool> over = work_->test();
     if (over && !*over) return false;
-    finish(over ? Status() : Status(tl::unexpected<Error>(over.error())));
+    finish(over ? Status() : Status(failure(over.error())));
   }
-  if (!*outcome_) return tl::unexpected<Error>(outcome_->error());
+  if (!*outcome_) return failure(outcome_->error());
   return true;
 }
 

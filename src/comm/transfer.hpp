@@ -29,7 +29,7 @@ class Transfer {
   Transfer() : outcome_(Status()) {}
   explicit Transfer(std::unique_ptr<TransferWork> work) : work_(std::move(work)) {}
   /// Over before it began.
-  explicit Transfer(Error refused) : outcome_(tl::unexpected<Error>(std::move(refused))) {}
+  explicit Transfer(Error refused) : outcome_(failure(std::move(refused))) {}
 
   /// True once the memory is free again and, for a receive, filled. Does not block. An error ends
   /// the transfer, too; the content of a receive's memory is then undefined. Says the same again

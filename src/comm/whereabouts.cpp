@@ -49,7 +49,7 @@ std::vector<Address> Whereabouts::addresses_of(Rank rank) const {
 
 Result<std::vector<Listener>> listen_on(const std::string& network, const SocketOptions& options) {
   Result<std::vector<Address>> addresses = local_addresses(network);
-  if (!addresses) return tl::unexpected<Error>(addresses.error());
+  if (!addresses) return failure(addresses.error());
   addresses->resize(std::min(addresses->size(), kAddressesMax));
   std::vector<Listener> listeners;
   Status last;
@@ -58,10 +58,10 @@ Result<std::vector<Listener>> listen_on(const std::string& network, const Socket
     if (listener) {
       listeners.push_back(std::move(*listener));
     } else {
-      last = tl::unexpected<Error>(listener.error());
+      last = failure(listener.error());
     }
   }
-  if (listeners.empty()) return tl::unexpected<Error>(last.error());
+  if (listeners.empty()) return failure(last.error());
   return listeners;
 }
 
@@ -71,8 +71,8 @@ Result<Whereabouts> exchange_whereabouts(Communicator& ranks,
   Whereabouts all{.token = token, .packed_addresses = {}};
   const Status told = ranks.broadcast(std::as_writable_bytes(std::span(&all.token, 1)), Rank{0});
   Result<std::vector<Bytes>> addresses = ranks.all_gather(packed(mine));
-  if (!told) return tl::unexpected<Error>(told.error());
-  if (!addresses) return tl::unexpected<Error>(addresses.error());
+  if (!told) return failure(told.error());
+  if (!addresses) return failure(addresses.error());
   all.packed_addresses = std::move(*addresses);
   return all;
 }

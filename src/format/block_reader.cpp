@@ -52,15 +52,18 @@ BlockReader::BlockReader(Verify verify) : verify_(verify) {}
 
 Status BlockReader::load(const Source& source, std::uint64_t piece, std::span<std::byte> raw) {
   const ByteRange where = source.block.stored_range(piece);
+  std::span<const std::byte> stored = raw;
   if (source.block.codec == Codec::kNone) {
     if (Status filled = source.fill(raw, where, piece); !filled) return filled;
   } else {
     stored_.resize(where.size);
+    stored = stored_;
     if (Status filled = source.fill(stored_, where, piece); !filled) return filled;
     if (const Status made = decompress_piece(source.block.codec, stored_, raw); !made)
       return tl::unexpected(source.failed(ErrorClass::kDamage, piece, made.error().cause()));
   }
-  if (verify_ == Verify::kNothing || is_whole(source.seed, source.block, piece, raw)) return {};
+  if (verify_ == Verify::kNothing || is_whole(source.seed, source.block, piece, {raw, stored}))
+    return {};
   return tl::unexpected(source.failed(
       ErrorClass::kDamage, piece,
       "its checksum does not fit: bytes were changed, or are those of another place"));

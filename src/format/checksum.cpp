@@ -59,10 +59,22 @@ std::uint64_t piece_seed(BlockSeed block, std::uint64_t piece) noexcept {
   return hash_words(std::array{piece}, 1, number_of(block));
 }
 
+std::uint64_t seed_as_stored(std::uint64_t piece_seed, const PieceBytes& bytes) noexcept {
+  if (bytes.stored.size() >= bytes.raw.size()) return piece_seed;
+  return XXH3_64bits_withSeed(bytes.stored.data(), bytes.stored.size(), piece_seed);
+}
+
 std::uint64_t piece_checksum(BlockSeed block,
                              std::uint64_t piece,
                              std::span<const std::byte> raw) noexcept {
-  return XXH3_64bits_withSeed(raw.data(), raw.size(), piece_seed(block, piece));
+  return piece_checksum(block, piece, PieceBytes{raw, raw});
+}
+
+std::uint64_t piece_checksum(BlockSeed block,
+                             std::uint64_t piece,
+                             const PieceBytes& bytes) noexcept {
+  const std::uint64_t seed = seed_as_stored(piece_seed(block, piece), bytes);
+  return XXH3_64bits_withSeed(bytes.raw.data(), bytes.raw.size(), seed);
 }
 
 std::uint64_t block_checksum(BlockSeed block, std::span<const std::uint64_t> pieces) noexcept {

@@ -25,10 +25,24 @@ BlockSeed array_seed(FieldSeed field,
 /// The seed for XXH3_64bits_withSeed over a piece's raw bytes: for those that hash while copying.
 std::uint64_t piece_seed(BlockSeed block, std::uint64_t piece) noexcept;
 
-/// Of all raw bytes of a piece: at most kPieceBytes.
+/// What a piece holds, and what lies in the file for it.
+struct PieceBytes {
+  std::span<const std::byte> raw;
+  std::span<const std::byte> stored;  ///< a frame of a codec, where it is smaller than `raw`
+};
+
+/// The seed for the raw bytes of a piece, of which piece_seed() is that of the piece. A frame is
+/// hashed into it: some of its bits change nothing of what comes out, and are damage all the same.
+std::uint64_t seed_as_stored(std::uint64_t piece_seed, const PieceBytes& bytes) noexcept;
+
+/// Of all raw bytes of a piece, which are stored as they are: at most kPieceBytes.
 std::uint64_t piece_checksum(BlockSeed block,
                              std::uint64_t piece,
                              std::span<const std::byte> raw) noexcept;
+/// The same, however it is stored.
+std::uint64_t piece_checksum(BlockSeed block,
+                             std::uint64_t piece,
+                             const PieceBytes& bytes) noexcept;
 
 /// Of a block whose pieces have these checksums, all of them in order.
 std::uint64_t block_checksum(BlockSeed block, std::span<const std::uint64_t> pieces) noexcept;
@@ -48,7 +62,7 @@ struct BlockSums {
   friend bool operator==(const BlockSums&, const BlockSums&) = default;
 };
 
-/// Of a block that lies in memory whole.
+/// Of a block that lies in memory whole, and is stored as it is.
 BlockSums block_sums(BlockSeed block, std::span<const std::byte> raw);
 
 /// The same for raw bytes that come one after another, cut anyhow: pieces are told apart here.

@@ -12,7 +12,7 @@ namespace forebay::format {
 namespace {
 
 /// Steps that stay in a table when older ones move to a past block.
-constexpr std::size_t kStepsKept = kTableStepsMax / 2;
+constexpr std::size_t kTableStepsKept = kTableStepsMax / 2;
 constexpr std::uint64_t kBytesKept = kTableBytesMax / 2;
 
 std::vector<std::byte> bytes_of_page(const SlotPage& page) { return {page.begin(), page.end()}; }
@@ -25,7 +25,7 @@ bool is_too_long(std::span<const StepEntry> table) {
 std::size_t steps_kept(std::span<const StepEntry> table) {
   std::size_t count = 1;
   std::uint64_t bytes = step_bytes(table.back().files.size());
-  while (count < std::min(kStepsKept, table.size())) {
+  while (count < std::min(kTableStepsKept, table.size())) {
     bytes += step_bytes(table[table.size() - 1 - count].files.size());
     if (bytes > kBytesKept) break;
     ++count;

@@ -19,7 +19,7 @@
 namespace forebay::format {
 namespace {
 
-constexpr DatasetId kDataset = {std::byte{9}, std::byte{8}};
+constexpr DatasetId kCommittedDataset = {std::byte{9}, std::byte{8}};
 
 StepEntry entry(std::uint64_t step, std::uint32_t files = 1) {
   StepEntry entry = {.step = step,
@@ -37,7 +37,7 @@ StepEntry entry(std::uint64_t step, std::uint32_t files = 1) {
 /// `commits` in memory, with the generation that whoever writes it believes in.
 class Commits {
  public:
-  Commits() : file_("run.fb/commits", {}) { write(plan_new(kDataset, 1)); }
+  Commits() : file_("run.fb/commits", {}) { write(plan_new(kCommittedDataset, 1)); }
 
   void write(const CommitPlan& plan) {
     for (const CommitWrite& write : plan.writes)

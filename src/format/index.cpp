@@ -53,8 +53,8 @@ ByteRange Block::stored_range(std::uint64_t piece) const noexcept {
 bool is_whole(BlockSeed seed,
               const Block& block,
               std::uint64_t piece,
-              std::span<const std::byte> raw) noexcept {
-  const std::uint64_t checksum = piece_checksum(seed, piece, raw);
+              const PieceBytes& bytes) noexcept {
+  const std::uint64_t checksum = piece_checksum(seed, piece, bytes);
   if (!block.piece_checksums.empty()) return checksum == block.piece_checksums[piece];
   return block.checksum == block_checksum(seed, {&checksum, 1});
 }

@@ -30,11 +30,11 @@ struct Block {
   ByteRange raw_range(std::uint64_t piece) const noexcept;
 };
 
-/// True if these are the raw bytes of the piece. With one piece the block's checksum decides.
+/// True if these are the bytes of the piece. With one piece the block's checksum decides.
 bool is_whole(BlockSeed seed,
               const Block& block,
               std::uint64_t piece,
-              std::span<const std::byte> raw) noexcept;
+              const PieceBytes& bytes) noexcept;
 
 /// A field as one index has it: what it is, and where its blocks are in the index.
 struct IndexField {

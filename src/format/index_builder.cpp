@@ -12,8 +12,6 @@
 namespace forebay::format {
 namespace {
 
-constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
-
 tl::unexpected<Error> wrong(const FieldDefinition& field, const std::string& cause) {
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "add a block of field " + field.name + " to an index",
@@ -125,8 +123,9 @@ Status IndexBuilder::add_block(FieldNumber number, const NewBlock& block) {
 
 std::uint64_t IndexBuilder::bytes() const noexcept {
   return sizeof(layout::IndexHead) + fields_.size() * sizeof(layout::Field) +
-         blocks_.size() * sizeof(layout::Block) + (words_.size() + numbers_total_) * kWordBytes +
-         round_up(names_bytes_, kWordBytes) + kWordBytes;
+         blocks_.size() * sizeof(layout::Block) +
+         (words_.size() + numbers_total_) * layout::kWordBytes +
+         round_up(names_bytes_, layout::kWordBytes) + layout::kWordBytes;
 }
 
 std::uint64_t IndexBuilder::encoded_bytes() const noexcept { return round_up(bytes(), kPageBytes); }
@@ -143,7 +142,7 @@ class IndexEncoder {
       if (same_place(blocks_[i - 1], blocks_[i])) return twice(blocks_[i]);
     put_head();
     put_sections();
-    const std::uint64_t end = from_.bytes() - kWordBytes;
+    const std::uint64_t end = from_.bytes() - layout::kWordBytes;
     put(metadata_checksum(kIndexMagic, std::span(bytes_).first(end)), end);
     return std::move(bytes_);
   }
@@ -228,8 +227,8 @@ void IndexEncoder::put_head() {
 void IndexEncoder::put_sections() {
   blocks_at_ = fields_at_ + from_.fields_.size() * sizeof(layout::Field);
   words_at_ = words_begin_ = blocks_at_ + blocks_.size() * sizeof(layout::Block);
-  numbers_at_ = numbers_begin_ = words_at_ + from_.words_.size() * kWordBytes;
-  names_at_ = names_begin_ = numbers_at_ + from_.numbers_total_ * kWordBytes;
+  numbers_at_ = numbers_begin_ = words_at_ + from_.words_.size() * layout::kWordBytes;
+  names_at_ = names_begin_ = numbers_at_ + from_.numbers_total_ * layout::kWordBytes;
   for (const std::uint32_t number : order_) {
     const auto begin = blocks_.begin() + static_cast<std::ptrdiff_t>(blocks_done_);
     const auto end = std::find_if(begin, blocks_.end(),
@@ -241,7 +240,7 @@ void IndexEncoder::put_sections() {
 void IndexEncoder::put_field(const FieldDefinition& field, std::span<const Held> blocks) {
   put(layout::Field{.first_block = blocks_done_,
                     .blocks = blocks.size(),
-                    .first_number = (numbers_at_ - numbers_begin_) / kWordBytes,
+                    .first_number = (numbers_at_ - numbers_begin_) / layout::kWordBytes,
                     .name_at = checked_cast<std::uint32_t>(names_at_ - names_begin_),
                     .name_bytes = checked_cast<std::uint16_t>(field.name.size()),
                     .type = static_cast<std::uint8_t>(field.type),
@@ -262,7 +261,7 @@ void IndexEncoder::put_field(const FieldDefinition& field, std::span<const Held>
 }
 
 void IndexEncoder::put_block(const Held& block) {
-  const std::uint64_t first_word = (words_at_ - words_begin_) / kWordBytes;
+  const std::uint64_t first_word = (words_at_ - words_begin_) / layout::kWordBytes;
   const auto codec = static_cast<std::uint64_t>(block.codec) << layout::Block::kCodecShift;
   put(layout::Block{.key = block.key,
                     .offset = block.offset,
@@ -276,8 +275,8 @@ void IndexEncoder::put_block(const Held& block) {
   if (pieces < 2) return;
   const std::uint64_t words = block.codec == Codec::kNone ? pieces : 2 * pieces;
   std::memcpy(bytes_.data() + words_at_, from_.words_.data() + block.first_word,
-              words * kWordBytes);
-  words_at_ += words * kWordBytes;
+              words * layout::kWordBytes);
+  words_at_ += words * layout::kWordBytes;
 }
 
 Result<std::vector<std::byte>> IndexBuilder::encode(std::uint64_t offset) const {
@@ -289,7 +288,7 @@ Result<std::vector<std::byte>> IndexBuilder::encode(std::uint64_t offset) const 
 
 Reference IndexBuilder::reference_of(std::span<const std::byte> encoded) noexcept {
   const auto head = layout::load<layout::IndexHead>(encoded);
-  const auto checksum = layout::load<std::uint64_t>(encoded, head.bytes - kWordBytes);
+  const auto checksum = layout::load<std::uint64_t>(encoded, head.bytes - layout::kWordBytes);
   return {head.offset, head.bytes, checksum};
 }
 

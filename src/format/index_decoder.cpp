@@ -10,20 +10,18 @@
 namespace forebay::format {
 namespace {
 
-constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
-
 /// Bytes that the sections take which the head counts; the counts are below 2^40.
 std::uint64_t counted_bytes(const layout::IndexHead& head) noexcept {
   return head.start.head_bytes + head.fields * sizeof(layout::Field) +
-         head.blocks * sizeof(layout::Block) + (head.words + head.numbers) * kWordBytes +
-         round_up(head.names_bytes, kWordBytes) + kWordBytes;
+         head.blocks * sizeof(layout::Block) + (head.words + head.numbers) * layout::kWordBytes +
+         round_up(head.names_bytes, layout::kWordBytes) + layout::kWordBytes;
 }
 
 bool has_plausible_sizes(const layout::IndexHead& head) noexcept {
   const std::uint32_t head_bytes = head.start.head_bytes;
-  if (head_bytes < sizeof head || head_bytes > kPageBytes || head_bytes % kWordBytes != 0)
+  if (head_bytes < sizeof head || head_bytes > kPageBytes || head_bytes % layout::kWordBytes != 0)
     return false;
-  if (head.bytes > kIndexBytesMax || head.bytes % kWordBytes != 0) return false;
+  if (head.bytes > kIndexBytesMax || head.bytes % layout::kWordBytes != 0) return false;
   if (head.fields > kFieldsMax) return false;
   const std::uint64_t counts[] = {head.blocks, head.words, head.numbers, head.names_bytes};
   if (std::ranges::any_of(counts, [&](std::uint64_t count) { return count > head.bytes; }))
@@ -91,7 +89,7 @@ class IndexDecoder {
     return record_.start.head_bytes + field * sizeof(layout::Field);
   }
   std::uint64_t block_at(std::uint64_t block) const {
-    return (index_.blocks_at_ * kWordBytes) + block * sizeof(layout::Block);
+    return (index_.blocks_at_ * layout::kWordBytes) + block * sizeof(layout::Block);
   }
   std::string name_of_block(const IndexField& field, std::uint64_t key) const {
     const bool is_part = field.definition.kind == FieldKind::kParts;
@@ -117,8 +115,8 @@ Status IndexDecoder::read_head() {
   auto record = load_head(bytes_, source_);
   if (!record) return tl::unexpected(record.error());
   record_ = *record;
-  if (record_.bytes < sizeof record_ + kWordBytes || record_.bytes > kIndexBytesMax ||
-      record_.bytes % kWordBytes != 0)
+  if (record_.bytes < sizeof record_ + layout::kWordBytes || record_.bytes > kIndexBytesMax ||
+      record_.bytes % layout::kWordBytes != 0)
     return source_.damage(88, "it cannot have " + std::to_string(record_.bytes) + " bytes");
   if (bytes_.size() < record_.bytes)
     return source_.failed(ErrorClass::kShortFile, bytes_.size(),
@@ -137,7 +135,7 @@ Status IndexDecoder::read_head() {
 }
 
 Status IndexDecoder::check_whole() const {
-  const std::uint64_t end = record_.bytes - kWordBytes;
+  const std::uint64_t end = record_.bytes - layout::kWordBytes;
   const auto checksum = layout::load<std::uint64_t>(bytes_, end);
   if (checksum == metadata_checksum(kIndexMagic, bytes_.first(end))) return {};
   return source_.damage(0, "the checksum of the index does not fit: some of its " +
@@ -145,11 +143,11 @@ Status IndexDecoder::check_whole() const {
 }
 
 void IndexDecoder::place_sections() {
-  index_.words_.resize(record_.bytes / kWordBytes);
+  index_.words_.resize(record_.bytes / layout::kWordBytes);
   std::memcpy(index_.words_.data(), bytes_.data(), record_.bytes);
   index_.blocks_ = record_.blocks;
-  index_.blocks_at_ = field_at(record_.fields) / kWordBytes;
-  index_.pieces_at_ = block_at(record_.blocks) / kWordBytes;
+  index_.blocks_at_ = field_at(record_.fields) / layout::kWordBytes;
+  index_.pieces_at_ = block_at(record_.blocks) / layout::kWordBytes;
   index_.numbers_at_ = index_.pieces_at_ + record_.words;
   const std::uint64_t names_at = index_.numbers_at_ + record_.numbers;
   names_ = {reinterpret_cast<const char*>(index_.words_.data() + names_at), record_.names_bytes};

@@ -11,6 +11,9 @@
 
 namespace forebay::format::layout {
 
+/// Of the numbers in lists of varying length.
+inline constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
+
 /// What all headers, slots, indexes and past blocks begin with, in all versions.
 struct Start {
   std::uint64_t magic = 0;

@@ -28,9 +28,9 @@ class FileWriter {
     const bool is_part = block.field.kind == FieldKind::kParts;
     const BlockSeed seed =
         is_part ? part_seed(field, block.part) : array_seed(field, block.start, block.shape);
-    const BlockSums sums = block_sums(seed, block.raw);
     std::vector<std::uint64_t> ends;
     const std::vector<std::byte> stored = store(block.raw, codec, ends);
+    const BlockSums sums = sums_of(seed, block.raw, stored, ends);
     end_ = round_up(end_, kBlockAlignmentBytes);
     must(file_.write_at(stored, end_));
     must(builder_.add_block(must(builder_.add_field(block.field)), {.part = block.part,
@@ -75,6 +75,24 @@ class FileWriter {
     }
     stored.resize(end);
     return stored;
+  }
+
+  static BlockSums sums_of(BlockSeed seed,
+                           std::span<const std::byte> raw,
+                           std::span<const std::byte> stored,
+                           const std::vector<std::uint64_t>& ends) {
+    BlockSums sums;
+    std::uint64_t begin = 0;
+    for (const std::uint64_t end : ends) {
+      const std::uint64_t piece = sums.pieces.size();
+      const auto rest = raw.subspan(piece * kPieceBytes);
+      const PieceBytes bytes{rest.first(std::min(kPieceBytes, rest.size())),
+                             stored.subspan(begin, end - begin)};
+      sums.pieces.push_back(piece_checksum(seed, piece, bytes));
+      begin = end;
+    }
+    sums.checksum = block_checksum(seed, sums.pieces);
+    return sums;
   }
 
   storage::File& file_;

@@ -87,6 +87,27 @@ TEST_F(VerifyTest, finds_a_bit_flipped_anywhere_and_names_where_it_belongs) {
   }
 }
 
+/// Some bits of a frame change nothing of what comes out of it.
+TEST_F(VerifyTest, finds_every_bit_of_a_compressed_block) {
+  TestWriter writer(path(), test_dataset());
+  TestStep given = test_step(1, 1, 1);
+  given.codec = Codec::kZstd;
+  writer.write(given);
+  const auto catalog = open();
+  const auto step = catalog->step(1).value();
+  const BlockPlace place = step->blocks(step->fields().front().definition.name).front();
+  const Block block = step->block(place);
+  ASSERT_LT(block.stored_bytes, block.raw_bytes);
+  const std::string file = text_of(DataFileName{0, step->files()[place.file].entry.file});
+  for (std::uint64_t bit = block.offset * 8; bit < (block.offset + block.stored_bytes) * 8; ++bit) {
+    flip_bit(file, bit);
+    const auto report = verify(path());
+    ASSERT_TRUE(report) << report.error().message();
+    EXPECT_EQ(report->findings.size(), 1U) << "bit " << bit;
+    flip_bit(file, bit);
+  }
+}
+
 TEST_F(VerifyTest, names_what_a_short_a_lost_and_a_foreign_file_cost) {
   TestWriter writer(path(), test_dataset());
   writer.write(test_step(1, 4, 4));

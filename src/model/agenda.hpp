@@ -19,6 +19,7 @@ enum class EventKind : std::uint8_t {
   kTransferOver,  ///< of the part on the path of the station `place`
   kLinkOver,      ///< of the part on the link `place`
   kLockChanged,   ///< the part `subject` has the lock that it took from others
+  kLockGivenUp,   ///< the lock `subject` of an object that was called back is gone
   kAnswered,      ///< the request `subject`
 };
 

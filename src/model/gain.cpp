@@ -97,19 +97,19 @@ Status check(const Pipeline& pipeline) {
 }
 
 Result<Overlap> overlap(const Pipeline& pipeline) {
-  if (auto good = check(pipeline); !good) return tl::unexpected<Error>(good.error());
+  if (auto good = check(pipeline); !good) return failure(good.error());
   return checked_overlap(pipeline);
 }
 
 Result<double> gain_bound(const Pipeline& pipeline) {
-  if (auto good = check(pipeline); !good) return tl::unexpected<Error>(good.error());
+  if (auto good = check(pipeline); !good) return failure(good.error());
   const double each_s =
       std::max(pipeline.compute_s, pipeline.write_s / static_cast<double>(pipeline.devices));
   return (pipeline.compute_s + pipeline.write_s) / each_s;
 }
 
 Result<double> efficiency(double measured_s, const Pipeline& pipeline) {
-  if (auto good = check(pipeline); !good) return tl::unexpected<Error>(good.error());
+  if (auto good = check(pipeline); !good) return failure(good.error());
   if (!(measured_s > 0) || !std::isfinite(measured_s)) {
     return refuse("the run took " + std::to_string(measured_s) + " seconds; give more than 0");
   }
@@ -117,7 +117,7 @@ Result<double> efficiency(double measured_s, const Pipeline& pipeline) {
 }
 
 Result<PipelineAdvice> advise(const Pipeline& pipeline) {
-  if (auto good = check(pipeline); !good) return tl::unexpected<Error>(good.error());
+  if (auto good = check(pipeline); !good) return failure(good.error());
   return advise_by(pipeline, [](const Pipeline& one) { return checked_overlap(one).total_s; });
 }
 

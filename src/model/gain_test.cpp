@@ -54,7 +54,7 @@ class RandomPipelines {
   std::mt19937_64 random_{23};
 };
 
-std::string text_of(const Pipeline& p) {
+std::string text_of_pipeline(const Pipeline& p) {
   return "C " + std::to_string(p.compute_s) + ", W " + std::to_string(p.write_s) + ", n " +
          std::to_string(p.count) + ", b " + std::to_string(p.buffers) + ", N " +
          std::to_string(p.devices);
@@ -66,13 +66,13 @@ TEST(Overlap, is_that_of_the_schedule) {
     const Pipeline p = pipelines.next();
     const Overlap truth = played(p);
     const Result<Overlap> formula = overlap(p);
-    ASSERT_TRUE(formula.has_value()) << text_of(p);
+    ASSERT_TRUE(formula.has_value()) << text_of_pipeline(p);
     const double near = kRounding * truth.synchronous_s;
-    ASSERT_NEAR(formula->synchronous_s, truth.synchronous_s, near) << text_of(p);
-    ASSERT_NEAR(formula->total_s, truth.total_s, near) << text_of(p);
-    ASSERT_NEAR(formula->computing_s, truth.computing_s, near) << text_of(p);
-    ASSERT_NEAR(formula->waiting_s, truth.waiting_s, near) << text_of(p);
-    ASSERT_NEAR(formula->draining_s, truth.draining_s, near) << text_of(p);
+    ASSERT_NEAR(formula->synchronous_s, truth.synchronous_s, near) << text_of_pipeline(p);
+    ASSERT_NEAR(formula->total_s, truth.total_s, near) << text_of_pipeline(p);
+    ASSERT_NEAR(formula->computing_s, truth.computing_s, near) << text_of_pipeline(p);
+    ASSERT_NEAR(formula->waiting_s, truth.waiting_s, near) << text_of_pipeline(p);
+    ASSERT_NEAR(formula->draining_s, truth.draining_s, near) << text_of_pipeline(p);
   }
 }
 
@@ -83,8 +83,8 @@ TEST(Overlap, of_one_buffer_is_none) {
     p.buffers = 1;
     const Overlap run = *overlap(p);
     const double n = static_cast<double>(p.count);
-    ASSERT_NEAR(run.total_s, n * (p.compute_s + p.write_s), kRounding * n) << text_of(p);
-    ASSERT_NEAR(run.gain(), 1, kRounding) << text_of(p);
+    ASSERT_NEAR(run.total_s, n * (p.compute_s + p.write_s), kRounding * n) << text_of_pipeline(p);
+    ASSERT_NEAR(run.gain(), 1, kRounding) << text_of_pipeline(p);
   }
 }
 
@@ -97,7 +97,7 @@ TEST(Overlap, of_two_buffers_and_one_device_takes_the_longer_of_both_times) {
     const double c = p.compute_s;
     const double w = p.write_s;
     const double expected = c + w + static_cast<double>(p.count - 1) * std::max(c, w);
-    ASSERT_NEAR(total_s(p), expected, kRounding * expected) << text_of(p);
+    ASSERT_NEAR(total_s(p), expected, kRounding * expected) << text_of_pipeline(p);
   }
 }
 
@@ -110,10 +110,10 @@ TEST(Overlap, of_many_devices_is_their_share_of_writing_less_a_part_of_one_write
     const double limit_s =
         p.compute_s + p.write_s + static_cast<double>(p.count - 1) * std::max(share_s, p.compute_s);
     const double near = kRounding * limit_s;
-    ASSERT_LE(total_s(p), limit_s + near) << text_of(p);
-    ASSERT_GE(total_s(p), limit_s - p.write_s - near) << text_of(p);
+    ASSERT_LE(total_s(p), limit_s + near) << text_of_pipeline(p);
+    ASSERT_GE(total_s(p), limit_s - p.write_s - near) << text_of_pipeline(p);
     if ((p.count - 1) % p.devices != 0) continue;
-    ASSERT_NEAR(total_s(p), limit_s, near) << text_of(p);
+    ASSERT_NEAR(total_s(p), limit_s, near) << text_of_pipeline(p);
   }
 }
 
@@ -132,9 +132,9 @@ TEST(Overlap, takes_no_longer_with_more_buffers_or_devices) {
     const double near = kRounding * total_s(p);
     Pipeline more = p;
     if (p.buffers != kUnlimitedBuffers) ++more.buffers;
-    ASSERT_LE(total_s(more), total_s(p) + near) << text_of(p);
+    ASSERT_LE(total_s(more), total_s(p) + near) << text_of_pipeline(p);
     ++more.devices;
-    ASSERT_LE(total_s(more), total_s(p) + near) << text_of(p);
+    ASSERT_LE(total_s(more), total_s(p) + near) << text_of_pipeline(p);
   }
 }
 
@@ -145,7 +145,7 @@ TEST(Overlap, is_as_good_with_one_buffer_more_than_devices_as_with_any_number) {
     p.buffers = p.devices + 1;
     const double enough_s = total_s(p);
     p.buffers = kUnlimitedBuffers;
-    ASSERT_EQ(total_s(p), enough_s) << text_of(p);
+    ASSERT_EQ(total_s(p), enough_s) << text_of_pipeline(p);
   }
 }
 
@@ -192,10 +192,10 @@ TEST(GainBound, is_neared_and_never_exceeded) {
   for (int i = 0; i < 2000; ++i) {
     Pipeline p = pipelines.next();
     const double bound = *gain_bound(p);
-    ASSERT_LE(overlap(p)->gain(), bound * (1 + kRounding)) << text_of(p);
+    ASSERT_LE(overlap(p)->gain(), bound * (1 + kRounding)) << text_of_pipeline(p);
     p.count = 1'000'000'000;
     p.buffers = kUnlimitedBuffers;
-    ASSERT_NEAR(overlap(p)->gain(), bound, 1e-6) << text_of(p);
+    ASSERT_NEAR(overlap(p)->gain(), bound, 1e-6) << text_of_pipeline(p);
   }
 }
 
@@ -232,10 +232,10 @@ TEST(Advice, is_the_first_number_that_is_as_good_as_the_best) {
   for (int i = 0; i < 3000; ++i) {
     Pipeline p = pipelines.next();
     const PipelineAdvice advice = *advise(p);
-    ASSERT_EQ(advice.buffers, first_good_buffers(p)) << text_of(p);
-    ASSERT_EQ(advice.devices, first_good_devices(p)) << text_of(p);
+    ASSERT_EQ(advice.buffers, first_good_buffers(p)) << text_of_pipeline(p);
+    ASSERT_EQ(advice.devices, first_good_devices(p)) << text_of_pipeline(p);
     p.devices = advice.devices;
-    ASSERT_EQ(advice.devices_buffers, first_good_buffers(p)) << text_of(p);
+    ASSERT_EQ(advice.devices_buffers, first_good_buffers(p)) << text_of_pipeline(p);
   }
 }
 
@@ -286,9 +286,10 @@ TEST(Page, has_the_numbers_of_the_formulas) {
   EXPECT_EQ(rows.size(), 7U);
   for (const Told& told : rows) {
     const Overlap run = *overlap(told.pipeline);
-    EXPECT_NEAR(run.synchronous_s, told.synchronous_s, kRounding) << text_of(told.pipeline);
-    EXPECT_NEAR(run.total_s, told.total_s, 0.005) << text_of(told.pipeline);
-    EXPECT_NEAR(run.gain(), told.gain, 0.005) << text_of(told.pipeline);
+    EXPECT_NEAR(run.synchronous_s, told.synchronous_s, kRounding)
+        << text_of_pipeline(told.pipeline);
+    EXPECT_NEAR(run.total_s, told.total_s, 0.005) << text_of_pipeline(told.pipeline);
+    EXPECT_NEAR(run.gain(), told.gain, 0.005) << text_of_pipeline(told.pipeline);
   }
 }
 

@@ -90,10 +90,10 @@ OverlapSpread without_spread(const Overlap& run) {
 
 Result<JitteredRuns> JitteredRuns::draw(std::uint64_t count, const Jitter& jitter) {
   if (auto good = check_jitter(jitter.write, "writing"); !good) {
-    return tl::unexpected<Error>(good.error());
+    return failure(good.error());
   }
   if (auto good = check_jitter(jitter.compute, "computing"); !good) {
-    return tl::unexpected<Error>(good.error());
+    return failure(good.error());
   }
   if (count == 0 || count > kPlayedCountMax) {
     return refuse(ErrorClass::kLimit, "runs of " + std::to_string(count) +
@@ -137,7 +137,7 @@ double JitteredRuns::mean_total_s(const Pipeline& pipeline) const {
 }
 
 Result<OverlapSpread> JitteredRuns::play(const Pipeline& pipeline) const {
-  if (auto good = check(pipeline); !good) return tl::unexpected<Error>(good.error());
+  if (auto good = check(pipeline); !good) return failure(good.error());
   const std::vector<Overlap> runs = play_all(pipeline);
   const auto over_runs = [&runs](double Overlap::* number) {
     return spread_over(runs, [number](const Overlap& run) { return run.*number; });
@@ -151,7 +151,7 @@ Result<OverlapSpread> JitteredRuns::play(const Pipeline& pipeline) const {
 }
 
 Result<PipelineAdvice> JitteredRuns::advise(const Pipeline& pipeline) const {
-  if (auto good = check(pipeline); !good) return tl::unexpected<Error>(good.error());
+  if (auto good = check(pipeline); !good) return failure(good.error());
   return advise_by(pipeline, [this](const Pipeline& one) { return mean_total_s(one); });
 }
 

@@ -118,8 +118,8 @@ TEST(JitteredRuns, are_fewer_the_longer_they_are) {
 }
 
 TEST(JitteredRuns, of_nonsense_are_an_error) {
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-  for (const double wrong : {-0.1, kNaN, kJitterMax * 2}) {
+  constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+  for (const double wrong : {-0.1, kNoNumber, kJitterMax * 2}) {
     const auto class_of = [](const Jitter& jitter) {
       return error_class(JitteredRuns::draw(kCount, jitter));
     };

@@ -50,6 +50,21 @@ std::uint32_t server_of(const Layout& layout, std::uint64_t offset, std::uint32_
                                     server_count);
 }
 
+std::uint64_t object_offset_of(const Layout& layout, std::uint64_t offset) {
+  const std::uint64_t stripe = offset / layout.stripe_bytes;
+  return stripe / layout.stripe_count * layout.stripe_bytes + offset % layout.stripe_bytes;
+}
+
+ByteRange file_range_of(const Layout& layout, std::uint32_t column, ByteRange range) {
+  const auto place_of = [&](std::uint64_t offset) {
+    const std::uint64_t stripe = offset / layout.stripe_bytes * layout.stripe_count + column;
+    return stripe * layout.stripe_bytes + offset % layout.stripe_bytes;
+  };
+  const std::uint64_t begin = range.offset == 0 ? 0 : place_of(range.offset);
+  if (range.end() == all) return {begin, all};
+  return {begin, place_of(range.end() - 1) + 1 - begin};
+}
+
 std::vector<Part> cut(const Layout& layout, ByteRange range, CutLimits limits) {
   FOREBAY_ASSERT(std::has_single_bit(layout.stripe_bytes));
   FOREBAY_ASSERT(layout.stripe_count >= 1);

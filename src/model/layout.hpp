@@ -29,6 +29,15 @@ Layout layout_of_new_file(const Machine& machine, std::uint64_t file_index);
 /// The server that holds byte `offset` of a file.
 std::uint32_t server_of(const Layout& layout, std::uint64_t offset, std::uint32_t server_count);
 
+/// Where byte `offset` of a file lies in its server's share of it, the object: counted without what
+/// others hold.
+std::uint64_t object_offset_of(const Layout& layout, std::uint64_t offset);
+
+/// The bytes of a file between the first and the last byte of a range, which is not empty, of the
+/// object with its stripes number `column`, `column` + stripe_count, …; from the beginning of the
+/// file, or to its end, where the range begins or ends as the object does.
+ByteRange file_range_of(const Layout& layout, std::uint32_t column, ByteRange range);
+
 /// Bytes that one server holds, asked for at once.
 struct Part {
   std::uint32_t server = 0;

@@ -228,11 +228,11 @@ Result<Machine> parse_machine(std::string_view text, const std::string& path) {
   try {
     const toml::table root = toml::parse(text);
     Machine machine = read_machine({root, complaints});
-    if (complaints.first()) return tl::unexpected<Error>(*complaints.first());
+    if (complaints.first()) return failure(*complaints.first());
     return machine;
   } catch (const toml::parse_error& error) {
     complaints.add(error.source(), std::string(error.description()));
-    return tl::unexpected<Error>(*complaints.first());
+    return failure(*complaints.first());
   }
 }
 

@@ -68,7 +68,7 @@ struct MetadataServers {
   friend bool operator==(const MetadataServers&, const MetadataServers&) = default;
 };
 
-enum class LockUnit : std::uint8_t { kNone, kStripe, kFile, kBytes };
+enum class LockUnit : std::uint8_t { kNone, kStripe, kObject, kFile, kBytes };
 
 struct Locks {
   LockUnit unit = LockUnit::kNone;

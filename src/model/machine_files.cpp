@@ -91,16 +91,16 @@ Result<std::filesystem::path> find_machine(const std::string& name_or_path,
                                            std::span<const std::filesystem::path> folders) {
   if (is_path(name_or_path)) return name_or_path;
   const auto found = find_named(name_or_path, folders);
-  if (!found) return tl::unexpected<Error>(unknown_machine(name_or_path, folders));
+  if (!found) return failure(unknown_machine(name_or_path, folders));
   return *found;
 }
 
 Result<Machine> load_machine(const std::string& name_or_path,
                              std::span<const std::filesystem::path> folders) {
   const Result<std::filesystem::path> path = find_machine(name_or_path, folders);
-  if (!path) return tl::unexpected<Error>(path.error());
+  if (!path) return failure(path.error());
   const Result<std::string> text = read_text_file(*path, "read machine");
-  if (!text) return tl::unexpected<Error>(text.error());
+  if (!text) return failure(text.error());
   return parse_machine(*text, *path);
 }
 

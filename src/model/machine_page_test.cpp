@@ -35,7 +35,7 @@ TEST(Page, has_an_example_that_is_read_as_it_says) {
   EXPECT_EQ(machine.server_count(), 4U);
   EXPECT_EQ(machine.layout.stripe_count, 4U);
   EXPECT_EQ(machine.metadata.create_us, 500);
-  EXPECT_EQ(machine.locks, (Locks{.unit = LockUnit::kStripe, .change_us = 1000}));
+  EXPECT_EQ(machine.locks, (Locks{.unit = LockUnit::kObject, .change_us = 1000}));
   EXPECT_THAT(machine.source_of("servers.0.latency_us").value_or(""), HasSubstr("7200 rpm"));
 }
 
@@ -58,17 +58,17 @@ std::vector<std::string> cells_of(const std::string& row) {
 }
 
 /// What the page says of a key: its range and its default.
-struct Told {
+struct ToldByPage {
   std::string range;
   std::string fallback;
 
-  friend bool operator==(const Told&, const Told&) = default;
-  friend std::ostream& operator<<(std::ostream& out, const Told& told) {
+  friend bool operator==(const ToldByPage&, const ToldByPage&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const ToldByPage& told) {
     return out << told.range << ", by default " << told.fallback;
   }
 };
 
-using Keys = std::map<std::string, Told>;
+using Keys = std::map<std::string, ToldByPage>;
 
 Keys keys_of_the_page() {
   Keys keys;
@@ -124,7 +124,8 @@ class Teller {
   void word(std::string_view key, NameSpread) { add(key, "\"folder\", \"file\"", "\"folder\""); }
   void word(std::string_view key, const Locks&) {
     const std::string between = size_text(kLockBytes.min) + " … " + size_text(kLockBytes.max);
-    add(key, "\"none\", \"stripe\", \"file\", or " + between + ", power of two", "\"none\"");
+    add(key, "\"none\", \"stripe\", \"object\", \"file\", or " + between + ", power of two",
+        "\"none\"");
   }
   void follow(double, double) { follows_ = true; }
 

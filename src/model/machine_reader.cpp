@@ -183,15 +183,17 @@ void TableReader::word(std::string_view key, Locks& locks) {
   if (node == nullptr) return;
   const auto text = node->value<std::string_view>().value_or("");
   if (node->is_string()) {
-    for (const LockUnit one : {LockUnit::kNone, LockUnit::kStripe, LockUnit::kFile}) {
+    for (const LockUnit one :
+         {LockUnit::kNone, LockUnit::kStripe, LockUnit::kObject, LockUnit::kFile}) {
       if (text != name_of(one)) continue;
       locks.unit = one;
       return;
     }
     if (text.empty() || !std::isdigit(static_cast<unsigned char>(text.front()))) {
-      return complain(*node, key,
-                      "is " + toml_string(text) +
-                          ": write \"none\", \"stripe\", \"file\", or a size like \"4 MiB\"");
+      return complain(
+          *node, key,
+          "is " + toml_string(text) +
+              ": write \"none\", \"stripe\", \"object\", \"file\", or a size like \"4 MiB\"");
     }
   }
   const std::optional<std::uint64_t> bytes = size_of(*node, key);

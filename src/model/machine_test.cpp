@@ -185,7 +185,7 @@ class RandomMachines {
         count(),   count(),   below(2) == 0 ? NameSpread::kFolder : NameSpread::kFile,
         latency(), latency(), latency(),
         latency()};
-    const auto unit = static_cast<LockUnit>(below(4));
+    const auto unit = static_cast<LockUnit>(below(5));
     machine.locks = {unit, unit == LockUnit::kBytes ? 4_KiB << below(19) : 0, latency()};
     if (below(2) == 0) machine.sources["servers.0.latency_us"] = "a 'source' of \\ \"numbers\"";
     if (below(2) == 0) machine.sources["client"] = "ångström µs";

@@ -124,6 +124,8 @@ std::string_view name_of(LockUnit unit) noexcept {
       return "none";
     case LockUnit::kStripe:
       return "stripe";
+    case LockUnit::kObject:
+      return "object";
     case LockUnit::kFile:
       return "file";
     case LockUnit::kBytes:

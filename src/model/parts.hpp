@@ -27,9 +27,11 @@ struct PartState {
   std::uint64_t first_unit = 0;  ///< of the locks it takes, all before `unit` being taken
   std::uint64_t unit = 0;
   std::uint64_t units_end = 0;
-  Time came = {};      ///< into the queue where it stands
-  Time latency = {};   ///< before its turn on the path
-  double path_ns = 0;  ///< its turn
+  ByteRange lock_range = {};  ///< where locks grow: what it wants of its object
+  std::uint64_t lock = 0;     ///< where locks grow: the number of the one that it uses
+  Time came = {};             ///< into the queue where it stands
+  Time latency = {};          ///< before its turn on the path
+  double path_ns = 0;         ///< its turn
   bool takes_path = false;
 };
 

@@ -12,7 +12,7 @@
 namespace forebay::model {
 namespace {
 
-constexpr double kRounding = 1e-9;
+constexpr double kPlayedRounding = 1e-9;
 
 std::vector<BufferTimes> random_times(std::mt19937_64& random) {
   std::exponential_distribution<double> seconds(1);
@@ -57,7 +57,7 @@ TEST(Play, keeps_to_the_schedule_of_the_page) {
     const std::vector<BufferTimes> times = random_times(random);
     const PipelineResources resources = random_resources(random);
     const Overlap run = play(times, resources);
-    ASSERT_NEAR(run.total_s, end_of_schedule(times, resources), kRounding * run.total_s) << i;
+    ASSERT_NEAR(run.total_s, end_of_schedule(times, resources), kPlayedRounding * run.total_s) << i;
   }
 }
 
@@ -66,10 +66,11 @@ TEST(Play, tells_where_all_of_the_time_goes) {
   for (int i = 0; i < 2000; ++i) {
     const Overlap run = play(random_times(random), random_resources(random));
     ASSERT_NEAR(run.computing_s + run.waiting_s + run.draining_s, run.total_s,
-                kRounding * run.total_s);
+                kPlayedRounding * run.total_s);
     ASSERT_GE(run.waiting_s, 0);
     ASSERT_GE(run.draining_s, 0);
-    ASSERT_LE(run.total_s, run.synchronous_s * (1 + kRounding)) << "overlap costs nothing here";
+    ASSERT_LE(run.total_s, run.synchronous_s * (1 + kPlayedRounding))
+        << "overlap costs nothing here";
   }
 }
 
@@ -77,7 +78,7 @@ TEST(Play, of_one_buffer_is_one_after_the_other) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 500; ++i) {
     const Overlap run = play(random_times(random), {.buffers = 1, .devices = 3});
-    ASSERT_NEAR(run.total_s, run.synchronous_s, kRounding * run.total_s);
+    ASSERT_NEAR(run.total_s, run.synchronous_s, kPlayedRounding * run.total_s);
   }
 }
 
@@ -87,7 +88,7 @@ TEST(Play, takes_no_longer_with_more_buffers_or_devices_whatever_the_times) {
     const std::vector<BufferTimes> times = random_times(random);
     const PipelineResources few = random_resources(random);
     const double few_s = play(times, few).total_s;
-    const double near = kRounding * few_s;
+    const double near = kPlayedRounding * few_s;
     ASSERT_LE(play(times, {few.buffers + 1, few.devices}).total_s, few_s + near) << i;
     ASSERT_LE(play(times, {few.buffers, few.devices + 1}).total_s, few_s + near) << i;
   }

@@ -15,13 +15,13 @@ namespace forebay::model {
 
 namespace {
 
-constexpr std::int64_t kFormat = 1;
+constexpr std::int64_t kProfileFormat = 1;
 constexpr std::string_view kOperation = "read profile";
 
 void read_format(const toml::table& root, Complaints& complaints) {
   const toml::node* const node = root.get("format");
   const auto* const number = node == nullptr ? nullptr : node->as_integer();
-  if (number != nullptr && number->get() == kFormat) return;
+  if (number != nullptr && number->get() == kProfileFormat) return;
   complaints.add(node == nullptr ? root.source() : node->source(),
                  "this is no format that is known here: write \"format = 1\" at the top");
 }
@@ -96,13 +96,13 @@ Result<Profile> parse_profile(std::string_view text, const std::string& path) {
   } catch (const toml::parse_error& error) {
     complaints.add(error.source(), std::string(error.description()));
   }
-  if (complaints.first()) return tl::unexpected<Error>(*complaints.first());
+  if (complaints.first()) return failure(*complaints.first());
   return profile;
 }
 
 Result<Profile> load_profile(const std::string& path) {
   const auto text = read_text_file(path, kOperation);
-  if (!text) return tl::unexpected<Error>(text.error());
+  if (!text) return failure(text.error());
   return parse_profile(*text, path);
 }
 

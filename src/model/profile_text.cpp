@@ -124,7 +124,7 @@ Result<std::string> with_mount(const ProfileText& profile,
                                const ProfileMount& mount,
                                const std::string& host) {
   auto known = parse_profile(profile.text, profile.path);
-  if (!known) return tl::unexpected<Error>(known.error());
+  if (!known) return failure(known.error());
   std::string text(profile.text);
   if (const auto at = entry_of(*known, mount.path, host)) {
     const toml::table root = toml::parse(profile.text);
@@ -136,7 +136,7 @@ Result<std::string> with_mount(const ProfileText& profile,
     known->mounts.push_back(mount);
   }
   if (const Status good = check({text, profile.path}, *known, mount); !good)
-    return tl::unexpected<Error>(good.error());
+    return failure(good.error());
   return text;
 }
 

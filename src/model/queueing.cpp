@@ -81,7 +81,7 @@ double makespan_us(const Service& service, double requests, double in_flight) {
 }
 
 /// How a plan falls on the servers of the file's layout.
-struct Spread {
+struct ServerSpread {
   double part_bytes = 0;
   double parts_of_request = 1;
   double requests_in_flight = 1;
@@ -90,12 +90,12 @@ struct Spread {
   double parts_in_flight = 1;     ///< at each of these
 };
 
-Spread spread_of(const Machine& machine, const TransferPlan& plan) {
+ServerSpread spread_of(const Machine& machine, const TransferPlan& plan) {
   const std::uint64_t stripe =
       plan.layout.stripe_count == 1 ? plan.bytes : plan.layout.stripe_bytes;
   const std::uint64_t request = std::min(plan.request_bytes, plan.bytes);
   const std::uint64_t part = std::min({request, stripe, machine.client.request_bytes_max});
-  Spread spread{.part_bytes = static_cast<double>(part)};
+  ServerSpread spread{.part_bytes = static_cast<double>(part)};
   spread.parts_of_request = static_cast<double>(request) / spread.part_bytes;
   spread.requests_in_flight = static_cast<double>(plan.agents) * plan.depth;
   const double parts_in_flight = spread.requests_in_flight * spread.parts_of_request;
@@ -132,7 +132,9 @@ struct ServerTimes {
   double one_request_us = 0;  ///< the longest
 };
 
-ServerTimes server_times(const Machine& machine, const TransferPlan& plan, const Spread& spread) {
+ServerTimes server_times(const Machine& machine,
+                         const TransferPlan& plan,
+                         const ServerSpread& spread) {
   const double link = machine.client.link_bandwidth_mb_per_s;
   const double link_us = transfer_us(spread.part_bytes, link);
   const double parts_of_request = std::ceil(spread.parts_of_request / spread.servers_of_request);
@@ -186,7 +188,7 @@ double transfer_time_us(const Machine& machine, const TransferPlan& plan) {
   FOREBAY_ASSERT(plan.depth >= 1);
   FOREBAY_ASSERT(plan.clients >= 1);
   if (plan.bytes == 0) return 0;
-  const Spread spread = spread_of(machine, plan);
+  const ServerSpread spread = spread_of(machine, plan);
   const ServerTimes times = server_times(machine, plan, spread);
   const auto bytes = static_cast<double>(plan.bytes);
   const double parts = bytes / spread.part_bytes;

@@ -70,7 +70,7 @@ TEST(ShippedMachines, of_lustre_has_four_servers_with_500_mb_per_s) {
   EXPECT_EQ(storage_limit_mb_per_s(machine, RequestKind::kRead), 500);
   EXPECT_EQ(machine.metadata.servers, 1U);
   EXPECT_EQ(machine.metadata.create_us, 500);
-  EXPECT_EQ(machine.locks.unit, LockUnit::kStripe);
+  EXPECT_EQ(machine.locks.unit, LockUnit::kObject);
 }
 
 TEST(ShippedMachines, of_lustre_is_used_up_by_16_requests_in_flight) {

@@ -11,6 +11,7 @@
 #include "model/agenda.hpp"
 #include "model/costs.hpp"
 #include "model/locks.hpp"
+#include "model/object_locks.hpp"
 #include "model/parts.hpp"
 #include "model/requests.hpp"
 #include "model/station.hpp"
@@ -37,7 +38,10 @@ class StorageModel::Impl {
   void reset_counters();
 
   Agenda& agenda() { return flow_.agenda; }
-  LockTable& locks() { return locks_; }
+  void forget_file(FileId file) {
+    locks_.forget_file(file);
+    object_locks_.forget_file(file);
+  }
   std::uint64_t under_way() const { return requests_.under_way(); }
   ServerCounters counters(ServerName server) const {
     return stations_[station_of(server)].counters_at(advanced_);
@@ -54,6 +58,11 @@ class StorageModel::Impl {
   std::uint64_t lock_unit_bytes(const Layout& layout) const;
   void take_locks(PartIndex part);
   void lock_changed(PartIndex part);
+  void release_locks(const PartState& state, const Request& request);
+  bool locks_grow() const { return machine_.locks.unit == LockUnit::kObject; }
+  void take_object_lock(PartIndex part);
+  void object_lock_given_up(std::uint32_t number);
+  void note_going(const std::vector<std::uint32_t>& going);
   void tell_losers(PartIndex part, const std::vector<ClientId>& losers);
   void go_on(const std::vector<PartIndex>& granted);
   void locked(PartIndex part);
@@ -72,8 +81,9 @@ class StorageModel::Impl {
   Costs costs_;
   Flow flow_;
   LockTable locks_{flow_.parts};
-  std::vector<Station> stations_;  ///< of data, then of metadata
-  std::vector<Path> links_;        ///< two of each client: to the servers, and back
+  ObjectLocks object_locks_{flow_.parts};  ///< instead of locks_, where locks grow
+  std::vector<Station> stations_;          ///< of data, then of metadata
+  std::vector<Path> links_;                ///< two of each client: to the servers, and back
   Requests requests_;
   std::map<std::uint32_t, ServerCondition> conditions_;  ///< that are on the agenda
   std::uint32_t conditions_noted_ = 0;
@@ -169,6 +179,8 @@ void StorageModel::Impl::happen(const Event& event) {
       return link_over(event.place);
     case EventKind::kLockChanged:
       return lock_changed(event.subject);
+    case EventKind::kLockGivenUp:
+      return object_lock_given_up(event.subject);
     case EventKind::kAnswered:
       return answer(event.subject);
   }
@@ -206,6 +218,10 @@ void StorageModel::Impl::send_part(std::uint32_t slot, const Part& part) {
                   .client = request.client,
                   .mode = writes ? LockMode::kExclusive : LockMode::kShared,
                   .range = part.range};
+  if (locks_grow()) {
+    state.lock_range = {object_offset_of(request.layout, part.range.offset), part.range.size};
+    return take_object_lock(flow_.parts.add(state));
+  }
   set_lock_units(state, request.layout);
   take_locks(flow_.parts.add(state));
 }
@@ -217,6 +233,7 @@ std::uint64_t StorageModel::Impl::lock_unit_bytes(const Layout& layout) const {
     case LockUnit::kBytes:
       return machine_.locks.unit_bytes;
     case LockUnit::kNone:
+    case LockUnit::kObject:
     case LockUnit::kFile:
       break;
   }
@@ -277,6 +294,32 @@ void StorageModel::Impl::go_on(const std::vector<PartIndex>& granted) {
   }
 }
 
+void StorageModel::Impl::take_object_lock(PartIndex part) {
+  PartState& state = flow_.parts[part];
+  state.came = now_;
+  const Request& request = request_of(part);
+  const ObjectNews news = object_locks_.take({request.file, state.station}, request.layout, part);
+  note_going(news.going);
+  if (!news.granted.empty()) locked(part);
+}
+
+void StorageModel::Impl::object_lock_given_up(std::uint32_t number) {
+  const GivenUp gone = object_locks_.given_up(number);
+  note_going(gone.news.going);
+  ++clients_[gone.taker].lock_changes;
+  ++clients_[gone.loser].locks_lost;
+  sink_->on_lock_lost({gone.loser, gone.object.file, gone.range, now_});
+  for (const PartIndex part : gone.news.granted) {
+    clients_[flow_.parts[part].client].waited_for_locks += now_ - flow_.parts[part].came;
+    locked(part);
+  }
+}
+
+void StorageModel::Impl::note_going(const std::vector<std::uint32_t>& going) {
+  for (const std::uint32_t number : going)
+    flow_.agenda.note({now_ + costs_.lock_change(), EventKind::kLockGivenUp, 0, number});
+}
+
 void StorageModel::Impl::locked(PartIndex part) {
   const bool writes = flow_.parts[part].mode == LockMode::kExclusive;
   if (writes && !links_.empty()) return take_link(part);
@@ -322,14 +365,20 @@ void StorageModel::Impl::served(PartIndex part) {
 
 void StorageModel::Impl::part_over(PartIndex part) {
   const PartState state = flow_.parts[part];
-  const FileId file = request_of(part).file;
+  const Request wanted = request_of(part);
   flow_.parts.release(part);
   RequestState& request = requests_[state.request];
   if (--request.parts_left == 0) {
     flow_.agenda.note({now_ + costs_.link_latency(), EventKind::kAnswered, 0, state.request});
   }
+  release_locks(state, wanted);
+}
+
+void StorageModel::Impl::release_locks(const PartState& state, const Request& request) {
+  if (locks_grow() && is_on_bytes(request.kind))
+    return note_going(object_locks_.release({request.file, state.station}, state).going);
   for (std::uint64_t unit = state.first_unit; unit < state.units_end; ++unit) {
-    const LockNews news = locks_.release({file, unit}, state.client);
+    const LockNews news = locks_.release({request.file, unit}, state.client);
     if (news.changing != kNoPart) {
       flow_.agenda.note({now_ + costs_.lock_change(), EventKind::kLockChanged, 0, news.changing});
     }
@@ -407,7 +456,7 @@ void StorageModel::set_condition(Time now, ServerName server, ServerCondition co
   impl_->set_condition(now, impl_->station_of(server), condition);
 }
 
-void StorageModel::forget_file(FileId file) { impl_->locks().forget_file(file); }
+void StorageModel::forget_file(FileId file) { impl_->forget_file(file); }
 
 std::uint64_t StorageModel::under_way() const { return impl_->under_way(); }
 

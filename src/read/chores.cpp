@@ -18,8 +18,7 @@ Result<std::shared_ptr<ChoreList>> ChoreList::of(std::vector<std::shared_ptr<Cho
     watched = ::epoll_ctl(list->events_.get(), EPOLL_CTL_ADD, chores[i]->descriptor(), &event) == 0;
   }
   if (!watched) {
-    return tl::unexpected<Error>(
-        system_error({.operation = "wait for several things in one place"}, errno));
+    return failure(system_error({.operation = "wait for several things in one place"}, errno));
   }
   list->chores_ = std::move(chores);
   return list;

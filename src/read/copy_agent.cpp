@@ -19,7 +19,7 @@ Result<std::shared_ptr<CopyAgent>> CopyAgent::start(unsigned thread_count,
   std::shared_ptr<CopyAgent> agent(new CopyAgent(std::move(call_helpers)));
   while (agent->threads_.size() < thread_count) {
     auto thread = start_service_thread("forebay-copy", [raw = agent.get()] { raw->run(); });
-    if (!thread && agent->threads_.empty()) return tl::unexpected<Error>(thread.error());
+    if (!thread && agent->threads_.empty()) return failure(thread.error());
     if (!thread) break;
     agent->threads_.push_back(std::move(*thread));
   }

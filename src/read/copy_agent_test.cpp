@@ -16,7 +16,6 @@
 namespace forebay::read {
 namespace {
 
-constexpr std::uint64_t kUnit = SmallPlan::kUnit;
 constexpr ValidBytes kWhole{0, kUnit};
 
 struct Flag final : detail::Waiter {

@@ -41,11 +41,11 @@ Result<std::shared_ptr<Agent>> EngineAgent::start(const storage::BackendOptions&
   std::future<Status> outcome = started.get_future();
   auto thread = start_service_thread(
       "forebay-agent", [raw = agent.get(), options, &started] { raw->live(options, started); });
-  if (!thread) return tl::unexpected<Error>(thread.error());
+  if (!thread) return failure(thread.error());
   agent->thread_ = std::move(*thread);
   if (auto status = outcome.get(); !status) {
     agent->thread_.join();
-    return tl::unexpected<Error>(status.error());
+    return failure(status.error());
   }
   return agent;
 }
@@ -54,7 +54,7 @@ Result<std::shared_ptr<Agent>> EngineAgent::start(const storage::BackendOptions&
 void EngineAgent::live(const storage::BackendOptions& options, std::promise<Status>& started) {
   auto backend = storage::make_backend(options);
   if (!backend) {
-    started.set_value(tl::unexpected<Error>(backend.error()));
+    started.set_value(failure(backend.error()));
     return;
   }
   // The engine watches their descriptor, and may hand that to the kernel as late as at its end.

@@ -105,7 +105,7 @@ ExtentCursor ExtentCursor::of_ranges(std::span<const ByteRange> ranges) {
 }
 
 Result<ExtentCursor> ExtentCursor::of_block(const Subarray& block, std::uint64_t array_offset) {
-  if (auto checked = check_block(block); !checked) return tl::unexpected<Error>(checked.error());
+  if (auto checked = check_block(block); !checked) return failure(checked.error());
   const std::vector<Axis> axes = axes_of(block);
 
   // The array must be addressable before anything is multiplied unchecked.

@@ -17,15 +17,16 @@
 namespace forebay::read {
 namespace {
 
-constexpr std::uint64_t kUnit = 16_KiB;  // of four pages, so that a splinter can be bad in part
+constexpr std::uint64_t kSplinterBytes =
+    16_KiB;  // of four pages, so that a splinter can be bad in part
 constexpr std::uint64_t kSplinters = 16;
-constexpr std::uint64_t kFileBytes = kSplinters * kUnit;
+constexpr std::uint64_t kFaultyFileBytes = kSplinters * kSplinterBytes;
 
 ReadPlan plan_of(std::uint64_t slots, std::uint64_t eager_splinters) {
-  return {.splinter_bytes = kUnit,
-          .budget_bytes = slots * kUnit,
-          .window_bytes = slots * kUnit,
-          .eager_bytes = eager_splinters * kUnit,
+  return {.splinter_bytes = kSplinterBytes,
+          .budget_bytes = slots * kSplinterBytes,
+          .window_bytes = slots * kSplinterBytes,
+          .eager_bytes = eager_splinters * kSplinterBytes,
           .reason = {}};
 }
 
@@ -36,14 +37,14 @@ class Faults : public ::testing::TestWithParam<Reader> {
  protected:
   std::shared_ptr<GatedFile> plain() {
     return std::make_shared<GatedFile>(
-        kFileBytes, GetParam() == Reader::kAgent ? Access::kDirect : Access::kBuffered);
+        kFaultyFileBytes, GetParam() == Reader::kAgent ? Access::kDirect : Access::kBuffered);
   }
   Session open_with_bad_byte(std::uint64_t bad_offset, const ReadPlan& plan) {
     auto inner = std::make_unique<GatedFile>(
-        kFileBytes, GetParam() == Reader::kAgent ? Access::kDirect : Access::kBuffered);
+        kFaultyFileBytes, GetParam() == Reader::kAgent ? Access::kDirect : Access::kBuffered);
     return rig.open(std::make_shared<storage::FaultyFile>(
                         std::move(inner), storage::FileFaults{.bad_offset = bad_offset}),
-                    {0, kFileBytes}, plan);
+                    {0, kFaultyFileBytes}, plan);
   }
   Result<ByteCount> read(const Session& session, ByteRange range) {
     std::vector<std::byte> into(range.size);
@@ -62,11 +63,11 @@ void expect_io_error(const Error& error) {
 }
 
 TEST_P(Faults, who_asks_for_a_bad_byte_gets_eio_and_others_get_theirs) {
-  constexpr std::uint64_t kBad = 5 * kUnit + 6000;
+  constexpr std::uint64_t kBad = 5 * kSplinterBytes + 6000;
   for (const std::uint64_t eager : {0, 4}) {
     const Session session = open_with_bad_byte(kBad, plan_of(4, eager));
     for (std::uint64_t i = 0; i < kSplinters; ++i) {
-      const ByteRange range{i * kUnit, kUnit};
+      const ByteRange range{i * kSplinterBytes, kSplinterBytes};
       if (range.contains({kBad, 1})) {
         const auto got = read(session, range);
         ASSERT_FALSE(got);
@@ -84,48 +85,50 @@ TEST_P(Faults, who_asks_for_a_bad_byte_gets_eio_and_others_get_theirs) {
 
 // Its other pages can be read, whatever unit the session reads in.
 TEST_P(Faults, a_bad_byte_does_not_spoil_the_rest_of_its_splinter) {
-  constexpr std::uint64_t kBad = 5 * kUnit + 6000;
+  constexpr std::uint64_t kBad = 5 * kSplinterBytes + 6000;
   const Session session = open_with_bad_byte(kBad, plan_of(4, 2));
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(error_class(read(session, {kBad - 10, 20})), ErrorClass::kIo);
-    EXPECT_TRUE(reads_words(session, {5 * kUnit, 4096}));
-    EXPECT_TRUE(reads_words(session, {5 * kUnit + 8192, 8192}));
-    EXPECT_TRUE(reads_words(session, {4 * kUnit + 100, kUnit}));
-    const auto view = result_of(session.view({5 * kUnit + 8192, 2 * kUnit}));
+    EXPECT_TRUE(reads_words(session, {5 * kSplinterBytes, 4096}));
+    EXPECT_TRUE(reads_words(session, {5 * kSplinterBytes + 8192, 8192}));
+    EXPECT_TRUE(reads_words(session, {4 * kSplinterBytes + 100, kSplinterBytes}));
+    const auto view = result_of(session.view({5 * kSplinterBytes + 8192, 2 * kSplinterBytes}));
     ASSERT_TRUE(view) << view.error().message();
-    EXPECT_TRUE(is_words(view->bytes(), 5 * kUnit + 8192));
+    EXPECT_TRUE(is_words(view->bytes(), 5 * kSplinterBytes + 8192));
   }
 }
 
 TEST_P(Faults, a_large_request_fails_where_a_list_around_the_bad_byte_does_not) {
-  constexpr std::uint64_t kBad = 5 * kUnit + 6000;
+  constexpr std::uint64_t kBad = 5 * kSplinterBytes + 6000;
   const Session session = open_with_bad_byte(kBad, plan_of(4, 2));
-  EXPECT_EQ(error_class(read(session, {0, kFileBytes})), ErrorClass::kIo);
-  const std::vector<ByteRange> around{{9 * kUnit, kUnit}, {0, 5 * kUnit}, {6 * kUnit, 10}};
-  std::vector<std::byte> into(6 * kUnit + 10);
+  EXPECT_EQ(error_class(read(session, {0, kFaultyFileBytes})), ErrorClass::kIo);
+  const std::vector<ByteRange> around{
+      {9 * kSplinterBytes, kSplinterBytes}, {0, 5 * kSplinterBytes}, {6 * kSplinterBytes, 10}};
+  std::vector<std::byte> into(6 * kSplinterBytes + 10);
   ASSERT_TRUE(result_of(session.read(around, std::span(into))));
-  EXPECT_TRUE(is_words(std::span(into).first(kUnit), 9 * kUnit));
-  EXPECT_TRUE(is_words(std::span(into).subspan(kUnit, 5 * kUnit), 0));
+  EXPECT_TRUE(is_words(std::span(into).first(kSplinterBytes), 9 * kSplinterBytes));
+  EXPECT_TRUE(is_words(std::span(into).subspan(kSplinterBytes, 5 * kSplinterBytes), 0));
 }
 
 TEST_P(Faults, pieces_after_a_bad_one_are_handed_out) {
-  constexpr std::uint64_t kBad = 5 * kUnit + 6000;
+  constexpr std::uint64_t kBad = 5 * kSplinterBytes + 6000;
   const Session session = open_with_bad_byte(kBad, plan_of(4, 2));
-  Views pieces = session.views({0, kFileBytes});
+  Views pieces = session.views({0, kFaultyFileBytes});
   std::uint64_t at = 0;
   int failed = 0;
-  for (; !pieces.done(); at += kUnit) {
+  for (; !pieces.done(); at += kSplinterBytes) {
     const auto piece = result_of(pieces.next());
     if (piece) {
       EXPECT_TRUE(is_words(piece->bytes(), at));
     } else {
-      EXPECT_EQ(at, 5 * kUnit);
+      EXPECT_EQ(at, 5 * kSplinterBytes);
       ++failed;
     }
   }
   EXPECT_EQ(failed, 1);
   int seen = 0;
-  const Status stopped = session.views({0, kFileBytes}).for_each([&](const View&) { ++seen; });
+  const Status stopped =
+      session.views({0, kFaultyFileBytes}).for_each([&](const View&) { ++seen; });
   EXPECT_EQ(error_class(stopped), ErrorClass::kIo);
   EXPECT_EQ(seen, 5);
 }
@@ -134,27 +137,28 @@ Detached await_splinter(const Session& session,
                         std::uint64_t splinter,
                         std::atomic<int>& failed,
                         std::atomic<int>& left) {
-  const auto view = co_await session.view({splinter * kUnit, kUnit});
+  const auto view = co_await session.view({splinter * kSplinterBytes, kSplinterBytes});
   if (error_class(view) == ErrorClass::kIo) ++failed;
   if (view) {
-    EXPECT_TRUE(is_words(view->bytes(), splinter * kUnit));
+    EXPECT_TRUE(is_words(view->bytes(), splinter * kSplinterBytes));
   }
   --left;
 }
 
 TEST_P(Faults, all_who_wait_for_one_bad_splinter_are_told) {
-  const Session session = open_with_bad_byte(5 * kUnit + 6000, plan_of(4, 0));
+  const Session session = open_with_bad_byte(5 * kSplinterBytes + 6000, plan_of(4, 0));
   std::atomic<int> failed{0};
   std::atomic<int> left{20};
   std::vector<Future<View>> futures;
   for (int i = 0; i < 20; ++i) {
-    futures.push_back(session.view({5 * kUnit, kUnit}));
+    futures.push_back(session.view({5 * kSplinterBytes, kSplinterBytes}));
     await_splinter(session, i % 2 == 0 ? 5 : 6, failed, left);
   }
   std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i) {
-    threads.emplace_back(
-        [&] { EXPECT_EQ(error_class(read(session, {5 * kUnit, kUnit})), ErrorClass::kIo); });
+    threads.emplace_back([&] {
+      EXPECT_EQ(error_class(read(session, {5 * kSplinterBytes, kSplinterBytes})), ErrorClass::kIo);
+    });
   }
   ASSERT_TRUE(run_until(rig.loop(), [&] { return left == 0; }));
   EXPECT_EQ(failed, 10);
@@ -174,14 +178,14 @@ void expect_short(const Result<T>& got, std::uint64_t missing_byte, std::uint64_
 }
 
 TEST_P(Faults, a_file_that_shrinks_fails_where_it_ends_now) {
-  for (const std::uint64_t left :
-       {std::uint64_t{0}, std::uint64_t{1}, 5 * kUnit, 5 * kUnit + 6001, kFileBytes - 1}) {
+  for (const std::uint64_t left : {std::uint64_t{0}, std::uint64_t{1}, 5 * kSplinterBytes,
+                                   5 * kSplinterBytes + 6001, kFaultyFileBytes - 1}) {
     const auto file = plain();
-    const Session session = rig.open(file, {0, kFileBytes}, plan_of(4, 0));
+    const Session session = rig.open(file, {0, kFaultyFileBytes}, plan_of(4, 0));
     ASSERT_TRUE(file->truncate(left));
     for (int round = 0; round < 2; ++round) {  // the second time most splinters were driven out
-      for (std::uint64_t at = 0; at < kFileBytes; at += kUnit / 2) {
-        const ByteRange range{at, kUnit / 2};
+      for (std::uint64_t at = 0; at < kFaultyFileBytes; at += kSplinterBytes / 2) {
+        const ByteRange range{at, kSplinterBytes / 2};
         if (range.end() <= left) {
           EXPECT_TRUE(reads_words(session, range)) << at << " of " << left;
         } else {
@@ -191,59 +195,61 @@ TEST_P(Faults, a_file_that_shrinks_fails_where_it_ends_now) {
       }
       EXPECT_TRUE(reads_words(session, {0, left}));
       expect_short(read(session, {left, 1}), left, left);
-      expect_short(read(session, {0, kFileBytes}), left, left);
+      expect_short(read(session, {0, kFaultyFileBytes}), left, left);
     }
   }
 }
 
 TEST_P(Faults, eager_reading_past_the_new_end_harms_nobody) {
   const auto file = plain();
-  const Session session = rig.open(file, {0, kFileBytes}, plan_of(8, 8));
-  ASSERT_TRUE(file->truncate(9 * kUnit));
-  ASSERT_TRUE(reads_words(session, {0, 9 * kUnit}));
-  EXPECT_EQ(error_class(read(session, {15 * kUnit, kUnit})), ErrorClass::kShortFile);
-  EXPECT_TRUE(reads_words(session, {0, 9 * kUnit}));
+  const Session session = rig.open(file, {0, kFaultyFileBytes}, plan_of(8, 8));
+  ASSERT_TRUE(file->truncate(9 * kSplinterBytes));
+  ASSERT_TRUE(reads_words(session, {0, 9 * kSplinterBytes}));
+  EXPECT_EQ(error_class(read(session, {15 * kSplinterBytes, kSplinterBytes})),
+            ErrorClass::kShortFile);
+  EXPECT_TRUE(reads_words(session, {0, 9 * kSplinterBytes}));
 }
 
 TEST_P(Faults, those_who_wait_while_the_file_is_cut_are_told_and_others_go_on) {
   const auto file = plain();
   file->shut();
-  const Session session = rig.open(file, {0, kFileBytes}, plan_of(kSplinters, 0));
+  const Session session = rig.open(file, {0, kFaultyFileBytes}, plan_of(kSplinters, 0));
   std::vector<Future<View>> futures;
   for (std::uint64_t i = 0; i < kSplinters; ++i)
-    futures.push_back(session.view({i * kUnit, kUnit}));
-  const std::uint64_t left = 9 * kUnit + 5000;
+    futures.push_back(session.view({i * kSplinterBytes, kSplinterBytes}));
+  const std::uint64_t left = 9 * kSplinterBytes + 5000;
   ASSERT_TRUE(file->truncate(left));
   file->open();
   for (std::uint64_t i = 0; i < kSplinters; ++i) {
     const auto view = result_of(futures[i]);
     if (i < 9) {
       ASSERT_TRUE(view) << view.error().message();
-      EXPECT_TRUE(is_words(view->bytes(), i * kUnit));
+      EXPECT_TRUE(is_words(view->bytes(), i * kSplinterBytes));
     } else {
       ASSERT_EQ(error_class(view), ErrorClass::kShortFile);
-      EXPECT_EQ(view.error().offset_bytes(), std::max(left, i * kUnit));
+      EXPECT_EQ(view.error().offset_bytes(), std::max(left, i * kSplinterBytes));
     }
   }
-  EXPECT_TRUE(reads_words(session, {9 * kUnit, 5000}));
+  EXPECT_TRUE(reads_words(session, {9 * kSplinterBytes, 5000}));
 }
 
 TEST_P(Faults, bytes_that_come_back_can_be_read_again) {
   const auto file = plain();
-  const Session session = rig.open(file, {0, kFileBytes}, plan_of(2, 0));
-  ASSERT_TRUE(file->truncate(8 * kUnit));
-  EXPECT_EQ(error_class(read(session, {10 * kUnit, 100})), ErrorClass::kShortFile);
-  ASSERT_TRUE(file->write_at(word_bytes({8 * kUnit, 8 * kUnit}), 8 * kUnit));
-  EXPECT_TRUE(reads_words(session, {10 * kUnit, 100}));
-  EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
+  const Session session = rig.open(file, {0, kFaultyFileBytes}, plan_of(2, 0));
+  ASSERT_TRUE(file->truncate(8 * kSplinterBytes));
+  EXPECT_EQ(error_class(read(session, {10 * kSplinterBytes, 100})), ErrorClass::kShortFile);
+  ASSERT_TRUE(
+      file->write_at(word_bytes({8 * kSplinterBytes, 8 * kSplinterBytes}), 8 * kSplinterBytes));
+  EXPECT_TRUE(reads_words(session, {10 * kSplinterBytes, 100}));
+  EXPECT_TRUE(reads_words(session, {0, kFaultyFileBytes}));
 }
 
 TEST_P(Faults, a_file_that_grows_changes_nothing) {
   const auto file = plain();
-  const ByteRange extent{100, kFileBytes - 5000};
+  const ByteRange extent{100, kFaultyFileBytes - 5000};
   const Session session = rig.open(file, extent, plan_of(2, 2));
-  EXPECT_TRUE(reads_words(session, {100, kUnit}));
-  ASSERT_TRUE(file->write_at(std::vector<std::byte>(3 * kUnit), kFileBytes));
+  EXPECT_TRUE(reads_words(session, {100, kSplinterBytes}));
+  ASSERT_TRUE(file->write_at(std::vector<std::byte>(3 * kSplinterBytes), kFaultyFileBytes));
   EXPECT_TRUE(reads_words(session, extent));
   EXPECT_EQ(error_class(read(session, {extent.end(), 1})), ErrorClass::kOutOfRange);
 }

@@ -20,8 +20,7 @@ constexpr std::size_t kAskedMax = 4096;
 
 Result<std::shared_ptr<SessionGuest>> SessionGuest::open(Seat seat, Share share) {
   std::shared_ptr<SessionGuest> guest(new SessionGuest(std::move(seat)));
-  if (auto attached = guest->attach(std::move(share)); !attached)
-    return tl::unexpected<Error>(attached.error());
+  if (auto attached = guest->attach(std::move(share)); !attached) return failure(attached.error());
   return guest;
 }
 
@@ -49,10 +48,10 @@ Status SessionGuest::attach(Share share) {
   if (!table_bytes || !ledger_bytes) return damaged("what the node's agent sent is no memory");
   auto table =
       shm::SharedMemory::attach(std::move(share.table), *table_bytes, shm::Protection::kReadOnly);
-  if (!table) return tl::unexpected<Error>(table.error());
+  if (!table) return failure(table.error());
   auto ledger = shm::SharedMemory::attach(std::move(share.ledger), *ledger_bytes,
                                           shm::Protection::kReadWrite);
-  if (!ledger) return tl::unexpected<Error>(ledger.error());
+  if (!ledger) return failure(ledger.error());
   table_ = std::move(*table);
   ledger_ = std::move(*ledger);
 
@@ -69,11 +68,11 @@ Status SessionGuest::attach(Share share) {
   auto slots =
       shm::DoubleMapping::make(share.window, std::uint64_t{shape.slots_max} * plan().splinter_bytes,
                                shm::Protection::kReadOnly);
-  if (!slots) return tl::unexpected<Error>(slots.error());
+  if (!slots) return failure(slots.error());
   slots_ = std::move(*slots);
   set_slots_base(slots_.base());
   auto window = shm::WindowView::attach(std::move(share.window));
-  if (!window) return tl::unexpected<Error>(window.error());
+  if (!window) return failure(window.error());
   window_ = std::move(*window);
   const std::uint32_t now = books.header().slots.load(std::memory_order_acquire);
   shm::populate(slots_.base(), std::uint64_t{now} * plan().splinter_bytes,
@@ -122,7 +121,7 @@ Result<Presence> SessionGuest::want(SplinterIndex splinter,
                                     Urgency urgency,
                                     Precision precision) {
   const std::lock_guard lock(mutex_);
-  if (closed()) return tl::unexpected<Error>(closed_error());
+  if (closed()) return failure(closed_error());
   if (is_ready(splinter, part)) {
     const std::uint32_t slot = books()[splinter].slot();
     const std::uint32_t pins = books().ledger().at(row(), slot).load().pins();

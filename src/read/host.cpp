@@ -64,13 +64,13 @@ shm::BooksShape shape_of_books(ByteRange extent, const ReadPlan& plan, std::uint
 
 Result<std::shared_ptr<SessionHost>> SessionHost::open(const Setup& setup) try {
   auto lease = setup.windows->lease(setup.plan.window_bytes);
-  if (!lease) return tl::unexpected<Error>(lease.error());
+  if (!lease) return failure(lease.error());
   const shm::BooksShape shape = shape_of_books(setup.extent, setup.plan, setup.clients);
   auto books = setup.make_books ? setup.make_books(shape) : private_books(shape);
-  if (!books) return tl::unexpected<Error>(books.error());
+  if (!books) return failure(books.error());
   std::shared_ptr<SessionHost> host(new SessionHost(setup, std::move(*lease), std::move(*books)));
   if (auto mapped = host->map_window(host->schedule_.slots()); !mapped)
-    return tl::unexpected<Error>(mapped.error());
+    return failure(mapped.error());
   return host;
 } catch (const std::bad_alloc&) {
   return failure({.kind = ErrorClass::kLimit,
@@ -99,7 +99,7 @@ SessionHost::SessionHost(const Setup& setup, WindowPool::Lease lease, Books book
 
 Status SessionHost::map_window(std::uint32_t slots) {
   auto base = lease_.map(std::uint64_t{slots} * plan().splinter_bytes);
-  if (!base) return tl::unexpected<Error>(base.error());
+  if (!base) return failure(base.error());
   window_ = *base;
   set_slots_base(*base);
   add_ring({*base, slots});
@@ -129,7 +129,7 @@ Result<Presence> SessionHost::want_locked(SplinterIndex splinter,
                                           ValidBytes part,
                                           Urgency urgency,
                                           Precision precision) {
-  if (closed_) return tl::unexpected<Error>(closed_error());
+  if (closed_) return failure(closed_error());
   const shm::Splinter& entry = books()[splinter];
   const shm::Splinter::Word word = entry.load();
   if (word.residency() == shm::Residency::kReady && entry.valid().covers(part)) {

@@ -17,8 +17,6 @@
 namespace forebay::read {
 namespace {
 
-constexpr std::uint64_t kUnit = SmallPlan::kUnit;
-
 /// Who empties the loop that a task is on.
 enum class Turning : std::uint8_t { kWaits, kPolls, kWaitsAndPolls };
 

@@ -2,9 +2,7 @@
 // Clients whose agent is in a process of its own that is killed, as a rank that is given to I/O may
 // be: whatever they wait for at that moment, they read it for themselves or get an Error, and
 // nobody hangs. What a whole job does then is in tests/mpi.
-#include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -15,8 +13,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "read/node_testing.hpp"
@@ -28,65 +24,20 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): not in all
 namespace forebay::read {
 namespace {
 
-constexpr std::uint64_t kUnit = SmallPlan::kUnit;
-constexpr std::uint64_t kFileBytes = 64 * kUnit;
-constexpr ByteRange kWhole{0, kFileBytes};
+constexpr ByteRange kWholeFile{0, kFileBytes};
 
-/// This program again, as an agent of clients that are elsewhere, until it is killed.
-class AgentProcess {
+/// This program again, as an agent of clients that are elsewhere.
+class AgentProcess : public Again {
  public:
-  AgentProcess() {
-    std::array<int, 2> pipe{};
-    EXPECT_EQ(::pipe(pipe.data()), 0);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
-    ::posix_spawn_file_actions_addclose(&actions, pipe[0]);
-    const std::array<const char*, 4> words{"test_read", "--gtest_also_run_disabled_tests",
-                                           "--gtest_filter=KilledAgentChild.DISABLED_serves",
-                                           nullptr};
-    EXPECT_EQ(::posix_spawn(&process_, "/proc/self/exe", &actions, nullptr,
-                            const_cast<char* const*>(words.data()), environ),
-              0);
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(pipe[1]);
-    output_ = pipe[0];
-  }
-  ~AgentProcess() {
-    kill();
-    ::close(output_);
-  }
-  AgentProcess(const AgentProcess&) = delete;
-  AgentProcess& operator=(const AgentProcess&) = delete;
+  AgentProcess() : Again("KilledAgentChild.DISABLED_serves") {}
 
   /// What NodeClient::connect() takes; nothing if it ends without saying it.
   std::optional<std::string> name() const {
-    std::string said;
-    std::array<char, 256> some{};
-    while (true) {
-      const std::size_t begin = said.find('<');
-      const std::size_t end = said.find('>');
-      if (end != std::string::npos) return said.substr(begin + 1, end - begin - 1);
-      const ssize_t got = ::read(output_, some.data(), some.size());
-      if (got <= 0) return std::nullopt;
-      said.append(some.data(), static_cast<std::size_t>(got));
-    }
+    const auto said = says(">");
+    if (!said) return std::nullopt;
+    const std::size_t begin = said->find('<') + 1;
+    return said->substr(begin, said->find('>') - begin);
   }
-  /// Returns when it has stopped: from then on it answers nobody.
-  void stop() const {
-    ::kill(process_, SIGSTOP);
-    EXPECT_EQ(::waitpid(process_, nullptr, WUNTRACED), process_);
-  }
-  void kill() {
-    if (process_ <= 0) return;
-    ::kill(process_, SIGKILL);
-    ::waitpid(process_, nullptr, 0);
-    process_ = -1;
-  }
-
- private:
-  pid_t process_ = -1;
-  int output_ = -1;
 };
 
 TEST(KilledAgentChild, DISABLED_serves) {
@@ -102,14 +53,14 @@ class KilledAgent : public ::testing::Test {
 
   KilledAgent() {
     auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
-    EXPECT_TRUE((*file)->write_at(word_bytes(kWhole), 0));
+    EXPECT_TRUE((*file)->write_at(word_bytes(kWholeFile), 0));
     const auto name = agent.name();
     for (int i = 0; name && i < kSeats; ++i)
       seats.push_back(std::make_unique<Seat>(*name));
   }
   void SetUp() override { ASSERT_EQ(seats.size(), kSeats) << "the agent said no name"; }
   Session open(Seat& seat, std::uint64_t number = 0) {
-    auto session = seat.open(path, kWhole, SmallPlan{.slots = 4, .slots_max = 4}, number);
+    auto session = seat.open(path, kWholeFile, SmallPlan{.slots = 4, .slots_max = 4}, number);
     EXPECT_TRUE(session) << session.error().message();
     return *session;
   }
@@ -147,7 +98,7 @@ TEST_F(KilledAgent, those_who_wait_for_it_read_for_themselves) {
     EXPECT_TRUE(is_words(bytes, 0));
   EXPECT_TRUE(is_words(held->bytes(), 3 * kUnit)) << "its memory lives as long as the view";
   for (const Session& session : sessions)
-    EXPECT_TRUE(reads_words(session, kWhole));
+    EXPECT_TRUE(reads_words(session, kWholeFile));
 }
 
 TEST_F(KilledAgent, those_who_open_a_session_at_that_moment_are_told) {
@@ -155,14 +106,14 @@ TEST_F(KilledAgent, those_who_open_a_session_at_that_moment_are_told) {
   std::vector<std::jthread> openers;
   for (const auto& seat : seats) {
     openers.emplace_back([this, &seat] {
-      const auto session = seat->open(path, kWhole, SmallPlan{});
+      const auto session = seat->open(path, kWholeFile, SmallPlan{});
       EXPECT_EQ(error_class(session), ErrorClass::kClosed);  // a Runtime reads for itself then
     });
   }
   agent.kill();
   openers.clear();
   for (const auto& seat : seats)
-    EXPECT_EQ(error_class(seat->open(path, kWhole, SmallPlan{}, 1)), ErrorClass::kClosed);
+    EXPECT_EQ(error_class(seat->open(path, kWholeFile, SmallPlan{}, 1)), ErrorClass::kClosed);
 }
 
 TEST_F(KilledAgent, its_sessions_and_views_end_as_ever) {
@@ -176,7 +127,7 @@ TEST_F(KilledAgent, its_sessions_and_views_end_as_ever) {
   session.reset();
   EXPECT_TRUE(is_words(view->bytes(), 0));
   view->release();
-  EXPECT_TRUE(reads_words(other, kWhole));
+  EXPECT_TRUE(reads_words(other, kWholeFile));
 }
 
 TEST_F(KilledAgent, in_the_midst_of_reading_nobody_gets_wrong_bytes) {

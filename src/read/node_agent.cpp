@@ -34,9 +34,9 @@ struct SharedBooks {
 
 Result<Books> make_shared_books(const shm::BooksShape& shape, std::shared_ptr<SharedBooks>& kept) {
   auto table = shm::SharedMemory::create("forebay-table", shm::SessionBooks::table_bytes(shape));
-  if (!table) return tl::unexpected<Error>(table.error());
+  if (!table) return failure(table.error());
   auto ledger = shm::SharedMemory::create("forebay-ledger", shm::SessionBooks::ledger_bytes(shape));
-  if (!ledger) return tl::unexpected<Error>(ledger.error());
+  if (!ledger) return failure(ledger.error());
   auto memory = std::make_shared<SharedBooks>(SharedBooks{std::move(*table), std::move(*ledger)});
   kept = memory;
   const auto books = shm::SessionBooks::begin(shape, memory->table.bytes(), memory->ledger.bytes());
@@ -58,21 +58,20 @@ class NodeAgent::ClientLine final : public Client {
 
   static Result<std::unique_ptr<ClientLine>> make(shm::Channel channel, std::uint32_t row) {
     auto memory = shm::SharedMemory::create("forebay-line", NodeLine::bytes());
-    if (!memory) return tl::unexpected<Error>(memory.error());
+    if (!memory) return failure(memory.error());
     auto own = shm::Doorbell::create();
-    if (!own) return tl::unexpected<Error>(own.error());
+    if (!own) return failure(own.error());
     auto bell = shm::Doorbell::create();
-    if (!bell) return tl::unexpected<Error>(bell.error());
+    if (!bell) return failure(bell.error());
     auto passed_on = bell->descriptor().duplicate();
-    if (!passed_on) return tl::unexpected<Error>(passed_on.error());
+    if (!passed_on) return failure(passed_on.error());
     auto words =
         Words::attach(NodeLine::to_client(*memory), NodeLine::to_agent(*memory), std::move(*bell));
-    if (!words) return tl::unexpected<Error>(words.error());
+    if (!words) return failure(words.error());
     auto line = std::unique_ptr<ClientLine>(
         new ClientLine(std::move(channel), std::move(*memory), std::move(*own), std::move(*words)));
     line->row_ = row;
-    if (auto welcomed = line->welcome(*passed_on); !welcomed)
-      return tl::unexpected<Error>(welcomed.error());
+    if (auto welcomed = line->welcome(*passed_on); !welcomed) return failure(welcomed.error());
     if (line->channel_.peer().pid > 0) {
       if (auto process = shm::watch_process(line->channel_.peer().pid))
         line->process_ = std::move(*process);
@@ -125,7 +124,7 @@ class NodeAgent::ClientLine final : public Client {
 
   Status welcome(const Descriptor& bell) {
     const auto memory = memory_.share(shm::Protection::kReadWrite);
-    if (!memory) return tl::unexpected<Error>(memory.error());
+    if (!memory) return failure(memory.error());
     const std::array<int, 3> descriptors{memory->get(), bell.get(), own_.descriptor().get()};
     return channel_.send(to_bytes(Welcome{.row = row_}), descriptors);
   }
@@ -160,7 +159,7 @@ struct NodeAgent::Shared {
   Status admits(const OpenRequest& request) const {
     if (host->geometry().extent() == request.extent)
       return check_plan ? check_plan(request.plan) : Status();
-    return tl::unexpected<Error>(not_understood(
+    return failure(not_understood(
         request.handle,
         "ranks of this node mean different extents by it: all open their sessions in the same "
         "order"));
@@ -175,16 +174,15 @@ struct NodeAgent::Shared {
 Result<std::shared_ptr<NodeAgent>> NodeAgent::start(std::uint32_t clients_max, OpenHost open_host) {
   std::shared_ptr<NodeAgent> agent(new NodeAgent(clients_max, std::move(open_host)));
   auto listener = shm::Listener::open();
-  if (!listener) return tl::unexpected<Error>(listener.error());
+  if (!listener) return failure(listener.error());
   agent->name_ = listener->name();
   agent->listener_ = std::move(*listener);
   agent->events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!agent->events_) {
-    return tl::unexpected<Error>(
-        system_error({.operation = "listen to the clients of this node"}, errno));
+    return failure(system_error({.operation = "listen to the clients of this node"}, errno));
   }
   if (auto watched = agent->watch(agent->listener_.descriptor().get(), kListenerKey); !watched)
-    return tl::unexpected<Error>(watched.error());
+    return failure(watched.error());
   return agent;
 }
 
@@ -198,8 +196,7 @@ NodeAgent::~NodeAgent() {
 Status NodeAgent::watch(int descriptor, std::uint64_t key) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = key}};
   if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0) return {};
-  return tl::unexpected<Error>(
-      system_error({.operation = "listen to the clients of this node"}, errno));
+  return failure(system_error({.operation = "listen to the clients of this node"}, errno));
 }
 
 void NodeAgent::attend() {
@@ -245,7 +242,7 @@ Status NodeAgent::welcome(shm::Channel channel) {
                     .cause = "there are " + std::to_string(row) + " already"});
   }
   auto line = ClientLine::make(std::move(channel), row);
-  if (!line) return tl::unexpected<Error>(line.error());
+  if (!line) return failure(line.error());
   for (const int descriptor : (*line)->watched()) {
     if (descriptor < 0) continue;
     if (auto watched = watch(descriptor, row); !watched) {
@@ -335,7 +332,7 @@ Result<NodeAgent::Shared*> NodeAgent::find_or_open(OpenRequest request, Descript
   const SessionHandle handle = request.handle;
   if (const auto known = sessions_.find(handle.number); known != sessions_.end()) {
     const Status admitted = known->second->admits(request);
-    if (!admitted) return tl::unexpected<Error>(admitted.error());
+    if (!admitted) return failure(admitted.error());
     return known->second.get();
   }
   auto shared = std::make_unique<Shared>();
@@ -344,7 +341,7 @@ Result<NodeAgent::Shared*> NodeAgent::find_or_open(OpenRequest request, Descript
                             .make_books = [&](const shm::BooksShape& shape) {
                               return make_shared_books(shape, shared->books);
                             }});
-  if (!hosted) return tl::unexpected<Error>(hosted.error());
+  if (!hosted) return failure(hosted.error());
   shared->host = std::move(hosted->host);
   shared->check_plan = std::move(hosted->check_plan);
   return (sessions_[handle.number] = std::move(shared)).get();
@@ -352,11 +349,11 @@ Result<NodeAgent::Shared*> NodeAgent::find_or_open(OpenRequest request, Descript
 
 Status NodeAgent::share(ClientLine& client, const Shared& shared) {
   const auto window = shared.host->share_window();
-  if (!window) return tl::unexpected<Error>(window.error());
+  if (!window) return failure(window.error());
   const auto table = shared.books->table.share(shm::Protection::kReadOnly);
-  if (!table) return tl::unexpected<Error>(table.error());
+  if (!table) return failure(table.error());
   const auto ledger = shared.books->ledger.share(shm::Protection::kReadWrite);
-  if (!ledger) return tl::unexpected<Error>(ledger.error());
+  if (!ledger) return failure(ledger.error());
   const std::array<int, 3> descriptors{window->get(), table->get(), ledger->get()};
   return client.channel().send(to_bytes(Opened{shared.host->handle(), shared.host->plan()}),
                                descriptors);
@@ -374,7 +371,7 @@ void NodeAgent::leave(ClientLine& client, const SessionHandle& handle) {
 
 Result<std::shared_ptr<SessionHost>> NodeAgent::join(OpenRequest request) {
   auto shared = find_or_open(std::move(request), {});
-  if (!shared) return tl::unexpected<Error>(shared.error());
+  if (!shared) return failure(shared.error());
   ++(*shared)->clients;
   return (*shared)->host;
 }

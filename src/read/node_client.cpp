@@ -42,7 +42,7 @@ std::string absolute_path(const std::string& path) {
 
 Result<shm::Message> first_message(shm::Channel& channel, Deadline deadline) {
   auto message = channel.receive(deadline);
-  if (!message) return tl::unexpected<Error>(message.error());
+  if (!message) return failure(message.error());
   if (!*message) return unwelcome(ErrorClass::kLimit, "it did not answer in time");
   return std::move(**message);
 }
@@ -70,9 +70,9 @@ std::atomic<std::uint32_t>& NodeLine::released(const shm::SharedMemory& memory) 
 Result<std::shared_ptr<NodeClient>> NodeClient::connect(const std::string& name,
                                                         Deadline deadline) {
   auto channel = shm::Channel::connect(name, deadline);
-  if (!channel) return tl::unexpected<Error>(channel.error());
+  if (!channel) return failure(channel.error());
   auto message = first_message(*channel, deadline);
-  if (!message) return tl::unexpected<Error>(message.error());
+  if (!message) return failure(message.error());
   const auto decoded = message_from(message->bytes);
   const auto* const welcome = decoded ? std::get_if<Welcome>(&*decoded) : nullptr;
   if (welcome == nullptr || message->descriptors.size() != kWelcomeDescriptors)
@@ -84,17 +84,17 @@ Result<std::shared_ptr<NodeClient>> NodeClient::connect(const std::string& name,
   auto& descriptors = message->descriptors;
   auto memory = shm::SharedMemory::attach(std::move(descriptors[0]), NodeLine::bytes(),
                                           shm::Protection::kReadWrite);
-  if (!memory) return tl::unexpected<Error>(memory.error());
+  if (!memory) return failure(memory.error());
   auto own = shm::Doorbell::from(std::move(descriptors[1]));
-  if (!own) return tl::unexpected<Error>(own.error());
+  if (!own) return failure(own.error());
   auto other = shm::Doorbell::from(std::move(descriptors[2]));
-  if (!other) return tl::unexpected<Error>(other.error());
+  if (!other) return failure(other.error());
   auto words =
       Words::attach(NodeLine::to_agent(*memory), NodeLine::to_client(*memory), std::move(*other));
-  if (!words) return tl::unexpected<Error>(words.error());
+  if (!words) return failure(words.error());
   std::shared_ptr<NodeClient> client(new NodeClient(
       std::move(*channel), std::move(*memory), std::move(*own), std::move(*words), welcome->row));
-  if (auto started = client->start(); !started) return tl::unexpected<Error>(started.error());
+  if (auto started = client->start(); !started) return failure(started.error());
   return client;
 }
 
@@ -111,7 +111,7 @@ NodeClient::NodeClient(shm::Channel channel,
 
 Status NodeClient::start() {
   auto bell = shm::Doorbell::create();
-  if (!bell) return tl::unexpected<Error>(bell.error());
+  if (!bell) return failure(bell.error());
   stop_ = std::move(*bell);
   // Without one, the end of the channel tells as well, unless the agent has forked.
   if (channel_.peer().pid > 0) {
@@ -119,7 +119,7 @@ Status NodeClient::start() {
       agent_process_ = std::move(*watched);
   }
   auto thread = start_service_thread("forebay-guest", [this] { run(); });
-  if (!thread) return tl::unexpected<Error>(thread.error());
+  if (!thread) return failure(thread.error());
   thread_ = std::move(*thread);
   return {};
 }
@@ -255,7 +255,7 @@ void NodeClient::abandon(const Error& why) {
 Status NodeClient::request(const SessionGuest::Seat& seat) {
   {
     const std::lock_guard lock(mutex_);
-    if (gone_) return tl::unexpected<Error>(*gone_);
+    if (gone_) return failure(*gone_);
     openings_.try_emplace(seat.handle.number);
   }
   const auto bytes = to_bytes(OpenRequest{.handle = seat.handle,
@@ -276,7 +276,7 @@ Result<NodeClient::Opening> NodeClient::wait_for_answer(const SessionHandle& han
   answered_.wait(lock, [&] { return opening.answer.has_value() || gone_.has_value(); });
   Opening answered = std::move(opening);
   openings_.erase(handle.number);
-  if (!answered.answer) return tl::unexpected<Error>(*gone_);
+  if (!answered.answer) return failure(*gone_);
   return answered;
 }
 
@@ -284,14 +284,14 @@ Result<std::shared_ptr<SessionGuest>> NodeClient::open(SessionGuest::Seat seat) 
   if (auto requested = request(seat); !requested) {
     const std::lock_guard lock(mutex_);
     openings_.erase(seat.handle.number);
-    return tl::unexpected<Error>(requested.error());
+    return failure(requested.error());
   }
   auto answered = wait_for_answer(seat.handle);
-  if (!answered) return tl::unexpected<Error>(answered.error());
+  if (!answered) return failure(answered.error());
   if (const auto* const refused = std::get_if<Refused>(&*answered->answer)) {
     const Error why = refused->why;
     leave(seat.handle);  // the agent may think that we have it
-    return tl::unexpected<Error>(why);
+    return failure(why);
   }
   auto& opened = std::get<Opened>(*answered->answer);
   if (answered->descriptors.size() != kOpenedDescriptors) {

@@ -11,8 +11,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
@@ -82,59 +80,15 @@ TEST_F(NodeSessions, a_view_keeps_its_bytes_although_descriptors_run_out) {
 constexpr const char* kChildNode = "FOREBAY_TEST_NODE";
 constexpr const char* kChildFile = "FOREBAY_TEST_FILE";
 
-/// This program again, as a client that holds views until it is killed.
-class Holder {
+/// This program again, as a client that holds views.
+class Holder : public Again {
  public:
-  Holder(const std::string& node, const std::string& path) {
-    std::array<int, 2> pipe{};
-    EXPECT_EQ(::pipe(pipe.data()), 0);
-    output_ = Descriptor(pipe[0]);
-    const Descriptor input(pipe[1]);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
-    ::posix_spawn_file_actions_addclose(&actions, pipe[0]);
-    const std::string filter = "--gtest_filter=NodeSessionsChild.DISABLED_holds_views";
-    const std::array<const char*, 4> words{"test_read", "--gtest_also_run_disabled_tests",
-                                           filter.c_str(), nullptr};
-    const std::string node_variable = std::string(kChildNode) + "=" + node;
-    const std::string file_variable = std::string(kChildFile) + "=" + path;
-    std::vector<const char*> variables{node_variable.c_str(), file_variable.c_str()};
-    for (char** one = environ; *one != nullptr; ++one)
-      variables.push_back(*one);
-    variables.push_back(nullptr);
-    EXPECT_EQ(::posix_spawn(&process_, "/proc/self/exe", &actions, nullptr,
-                            const_cast<char* const*>(words.data()),
-                            const_cast<char* const*>(variables.data())),
-              0);
-    ::posix_spawn_file_actions_destroy(&actions);
-  }
-  ~Holder() { kill(); }
-  Holder(const Holder&) = delete;
-  Holder& operator=(const Holder&) = delete;
+  Holder(const std::string& node, const std::string& path)
+      : Again("NodeSessionsChild.DISABLED_holds_views",
+              {std::string(kChildNode) + "=" + node, std::string(kChildFile) + "=" + path}) {}
 
   /// True once it says that it holds its views; false if it ends instead.
-  bool holds() const {
-    std::string said;
-    std::array<char, 256> some{};
-    while (said.find("holding") == std::string::npos) {
-      const ssize_t got = ::read(output_.get(), some.data(), some.size());
-      if (got <= 0) return false;
-      said.append(some.data(), static_cast<std::size_t>(got));
-    }
-    return true;
-  }
-  void signal(int number) const { ::kill(process_, number); }
-  void kill() {
-    if (process_ <= 0) return;
-    ::kill(process_, SIGKILL);
-    ::waitpid(process_, nullptr, 0);
-    process_ = -1;
-  }
-
- private:
-  pid_t process_ = -1;
-  Descriptor output_;
+  bool holds() const { return says("holding").has_value(); }
 };
 
 TEST(NodeSessionsChild, DISABLED_holds_views) {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,7 +21,7 @@ namespace forebay::read {
 
 namespace {
 
-constexpr std::size_t kEventsMax = 64;
+constexpr std::size_t kLinkEventsMax = 64;
 constexpr std::uint64_t kLoopKey = UINT64_MAX;
 constexpr comm::Tag kBulkTag{1};
 /// While bulk is under way: MPI has nothing to sleep on.
@@ -35,7 +37,10 @@ enum class Kind : std::uint32_t {
   kFailed,    ///< id; an Error as payload
   kLeave,     ///< session
   kAnnounce,  ///< id; its bytes come by the bulk communicator, in the order of announcements
+  kSent,  ///< how many more of the announced have left: MPI needs the receiver's help until then
 };
+
+std::atomic<std::uint64_t> lost_sends_of_process{0};
 
 comm::LinkHeader header_of(Kind kind, std::array<std::uint64_t, 4> words) {
   return {.kind = static_cast<std::uint32_t>(kind), .words = words};
@@ -48,6 +53,8 @@ Error not_connected(std::uint32_t node) {
 }
 
 }  // namespace
+
+std::uint64_t lost_sends() noexcept { return lost_sends_of_process; }
 
 /// The parts of one session.
 class NodeLinks::Reader final : public RemoteReader {
@@ -102,7 +109,7 @@ Result<std::shared_ptr<NodeLinks>> NodeLinks::start(Setup setup) {
     made->peers_.back().link = std::move(setup.links[i]);
     made->peers_.back().node = setup.nodes[i];
   }
-  if (auto watched = made->watch_all(); !watched) return tl::unexpected<Error>(watched.error());
+  if (auto watched = made->watch_all(); !watched) return failure(watched.error());
   return made;
 }
 
@@ -110,8 +117,7 @@ NodeLinks::~NodeLinks() = default;
 
 Status NodeLinks::watch_all() {
   const auto failed = [] {
-    return tl::unexpected<Error>(
-        system_error({.operation = "listen to the agents of other nodes"}, errno));
+    return failure(system_error({.operation = "listen to the agents of other nodes"}, errno));
   };
   events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!events_) return failed();
@@ -229,13 +235,16 @@ Status NodeLinks::received(comm::Link& link,
       return {};
     case Kind::kFailed:
       if (peer.fetches.contains(words[0]))
-        finish(peer, words[0], tl::unexpected<Error>(comm::error_from(payload)));
+        finish(peer, words[0], failure(comm::error_from(payload)));
       return {};
     case Kind::kLeave:
       leave(peer, words[0]);
       return {};
     case Kind::kAnnounce:
       return receive_announced(peer, words[0]);
+    case Kind::kSent:
+      peer.unconfirmed -= std::min(peer.unconfirmed, words[0]);
+      return {};
   }
   return failure({.kind = ErrorClass::kDamage,
                   .operation = "receive from another node",
@@ -243,6 +252,7 @@ Status NodeLinks::received(comm::Link& link,
 }
 
 void NodeLinks::open(Peer& peer, std::span<const std::byte> text) {
+  if (ending_) return;
   auto message = message_from(text);
   if (!message) return;
   auto* const request = std::get_if<OpenRequest>(&*message);
@@ -317,12 +327,13 @@ Status NodeLinks::receive_announced(Peer& peer, std::uint64_t id) {
   const Fetch& fetch = found->second;
   const auto memory = fetch.transfer.memory.subspan(fetch.skipped_bytes, fetch.size_bytes);
   peer.receiving.push_back({bulk_->receive(memory, peer.link->peer(), kBulkTag), id});
+  ++peer.unconfirmed;
   return {};
 }
 
 bool NodeLinks::has_bulk_under_way() const {
   return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
-    return !peer.sending.empty() || !peer.receiving.empty();
+    return !peer.sending.empty() || !peer.receiving.empty() || peer.unconfirmed > 0;
   });
 }
 
@@ -334,30 +345,40 @@ Deadline NodeLinks::due() const {
 /// Messages of one pair of ranks arrive in order: the first one tells for those after it.
 void NodeLinks::move_bulk() {
   for (Peer& peer : peers_) {
-    while (!peer.sending.empty()) {
-      const auto sent = peer.sending.front().transfer.test();
-      if (sent && !*sent) break;
-      peer.sending.pop_front();
-    }
+    if (const std::uint64_t sent = drop_sent(peer); sent > 0)
+      send(peer, header_of(Kind::kSent, {sent}), {});
     while (!peer.receiving.empty()) {
       const auto came = peer.receiving.front().transfer.test();
       if (came && !*came) break;
       const std::uint64_t id = peer.receiving.front().id;
       peer.receiving.pop_front();
-      finish(peer, id, came ? Status() : tl::unexpected<Error>(came.error()));
+      finish(peer, id, came ? Status() : failure(came.error()));
     }
+    // What has come may not have left: its sender waits for a word that MPI says inside its calls.
+    if (peer.receiving.empty() && peer.unconfirmed > 0) bulk_->progress();
   }
+}
+
+/// Lets go of what has left; returns how many.
+std::uint64_t NodeLinks::drop_sent(Peer& peer) {
+  std::uint64_t count = 0;
+  while (!peer.sending.empty()) {
+    const auto sent = peer.sending.front().transfer.test();
+    if (sent && !*sent) break;
+    peer.sending.pop_front();
+    ++count;
+  }
+  return count;
 }
 
 /// A send that nobody receives never ends: what others may have sent already is received, and what
 /// was sent is waited for, as long as they live and not without end.
 void NodeLinks::let_bulk_arrive() {
-  ending_ = true;
   if (!bulk_) return;
   const TimePoint limit = std::chrono::steady_clock::now() + kEndPatience;
   const auto awaits = [](const Peer& peer) {
-    const bool is_asked = !peer.fetches.empty() && !peer.link->end();
-    return is_asked || !peer.sending.empty() || !peer.receiving.empty();
+    const bool is_asked = !peer.fetches.empty() || peer.unconfirmed > 0;
+    return (is_asked && !peer.link->end()) || !peer.sending.empty() || !peer.receiving.empty();
   };
   while (std::any_of(peers_.begin(), peers_.end(), awaits)) {
     if (std::chrono::steady_clock::now() > limit) break;
@@ -368,34 +389,35 @@ void NodeLinks::let_bulk_arrive() {
 
 /// Ending a send that nobody receives would wait for ever: better to lose its memory.
 void NodeLinks::lose_bulk(Peer& peer) {
-  while (!peer.sending.empty()) {
-    const auto sent = peer.sending.front().transfer.test();
-    if (sent && !*sent) break;
-    peer.sending.pop_front();
-  }
-  if (!peer.sending.empty())
-    static_cast<void>(new std::deque<Sending>(std::move(peer.sending)));  // NOLINT
-  peer.sending.clear();
+  drop_sent(peer);
+  if (peer.sending.empty()) return;
+  // Reachable, so that nobody takes it for a mistake.
+  static std::mutex mutex;
+  static auto* const lost = new std::deque<std::deque<Sending>>;  // NOLINT
+  const std::lock_guard lock(mutex);
+  lost_sends_of_process += peer.sending.size();
+  lost->push_back(std::exchange(peer.sending, {}));
 }
 
 /// What it was asked for is read by somebody else, and what it wanted is forgotten.
 void NodeLinks::part(Peer& peer) {
   peer.receiving.clear();  // takes them back: their memory is not ours any more
+  peer.unconfirmed = 0;
   ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.link->descriptor(), nullptr);
   const Error why = peer.link->end() ? *peer.link->end() : not_connected(peer.node);
   // Views that wait to be sent are let go of, and the other node learns that nobody answers.
   peer.link->close(why);
   lose_bulk(peer);
   while (!peer.fetches.empty())
-    finish(peer, peer.fetches.begin()->first, tl::unexpected<Error>(why));
+    finish(peer, peer.fetches.begin()->first, failure(why));
   while (!peer.served.empty())
     leave(peer, peer.served.begin()->first);
 }
 
 void NodeLinks::attend() {
   move_bulk();
-  std::array<epoll_event, kEventsMax> events{};
-  const int count = ::epoll_wait(events_.get(), events.data(), kEventsMax, 0);
+  std::array<epoll_event, kLinkEventsMax> events{};
+  const int count = ::epoll_wait(events_.get(), events.data(), kLinkEventsMax, 0);
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events.at(static_cast<std::size_t>(i));
     if (event.data.u64 == kLoopKey) {
@@ -413,17 +435,20 @@ void NodeLinks::attend() {
 }
 
 void NodeLinks::end() {
-  let_bulk_arrive();
-  ended_ = true;
+  ending_ = true;
   for (Peer& peer : peers_) {
     // Our own ranks may have them open still. A view that waits on would keep session and links,
-    // and so the other node would never learn that nobody answers.
+    // and nothing is read for it any more: the other node learns that, and may wait for us no more
+    // than we for it.
     for (auto& [number, session] : peer.served) {
       if (session) session->close();
     }
-    part(peer);
   }
   loop_.poll();  // views that came to nothing
+  let_bulk_arrive();
+  ended_ = true;
+  for (Peer& peer : peers_)
+    part(peer);
 }
 
 }  // namespace forebay::read

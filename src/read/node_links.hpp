@@ -25,6 +25,10 @@
 
 namespace forebay::read {
 
+/// How often this process has given up memory for good, since MPI still sent from it when its agent
+/// ended. None where all ranks come to their end.
+std::uint64_t lost_sends() noexcept;
+
 /// All calls but descriptor() come from the agent's thread.
 class NodeLinks final : public Chores,
                         public comm::LinkReceiver,
@@ -90,6 +94,7 @@ class NodeLinks final : public Chores,
     std::vector<std::byte> text;                       // of a message that arrives
     std::deque<Sending> sending;
     std::deque<Receiving> receiving;
+    std::uint64_t unconfirmed = 0;  // bulk that it announced and has not said to have left
   };
 
   NodeLinks() = default;
@@ -111,6 +116,7 @@ class NodeLinks final : public Chores,
   Status receive_announced(Peer& peer, std::uint64_t id);
   bool has_bulk_under_way() const;
   void move_bulk();
+  static std::uint64_t drop_sent(Peer& peer);
   void let_bulk_arrive();
   static void lose_bulk(Peer& peer);
   void open(Peer& peer, std::span<const std::byte> text);

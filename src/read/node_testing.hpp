@@ -1,27 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of a node share: its agent, processes that are its clients, or would be, and a file
-// that they read. For tests only.
+// What tests of a node share: its agent, processes that are its clients, or would be, this program
+// once more, and a file that they read. For tests only.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "read/testing.hpp"
 #include "storage/testing.hpp"
 
 namespace forebay::read {
 
-inline constexpr std::uint64_t kUnit = SmallPlan::kUnit;
 inline constexpr std::uint64_t kFileBytes = 64 * kUnit;
 inline constexpr std::uint32_t kClientsMax = 4;
+
+/// This test program again, in a process that runs one case, which is disabled otherwise, until it
+/// is killed.
+class Again {
+ public:
+  /// `variables` are added to those of the environment, "NAME=value" each.
+  explicit Again(const std::string& disabled_case, std::vector<std::string> variables = {}) {
+    std::array<int, 2> pipe{};
+    EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+    output_ = Descriptor(pipe[0]);
+    const Descriptor input(pipe[1]);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, input.get(), STDOUT_FILENO);
+    const std::vector<std::string> words{"test_read", "--gtest_also_run_disabled_tests",
+                                         "--gtest_filter=" + disabled_case};
+    // This process may have a share of all cases only; the other one has this case.
+    for (char** one = environ; *one != nullptr; ++one)
+      if (!std::string_view(*one).starts_with("GTEST_")) variables.emplace_back(*one);
+    EXPECT_EQ(::posix_spawn(&process_, "/proc/self/exe", &actions, nullptr,
+                            pointers_to(words).data(), pointers_to(variables).data()),
+              0);
+    ::posix_spawn_file_actions_destroy(&actions);
+  }
+  ~Again() { kill(); }
+  Again(const Again&) = delete;
+  Again& operator=(const Again&) = delete;
+
+  /// What it prints until `end` is in it; nothing if it ends before that.
+  std::optional<std::string> says(std::string_view end) const {
+    std::string said;
+    std::array<char, 256> some{};
+    while (said.find(end) == std::string::npos) {
+      const ssize_t got = ::read(output_.get(), some.data(), some.size());
+      if (got <= 0) return std::nullopt;
+      said.append(some.data(), static_cast<std::size_t>(got));
+    }
+    return said;
+  }
+  void signal(int number) const { ::kill(process_, number); }
+  /// Returns when it has stopped: from then on it answers nobody.
+  void stop() const {
+    signal(SIGSTOP);
+    EXPECT_EQ(::waitpid(process_, nullptr, WUNTRACED), process_);
+  }
+  void kill() {
+    if (process_ <= 0) return;
+    signal(SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+    process_ = -1;
+  }
+
+ private:
+  static std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+    std::vector<char*> pointers;
+    for (const std::string& word : words)
+      pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    return pointers;
+  }
+
+  pid_t process_ = -1;
+  Descriptor output_;
+};
 
 /// The agent of a node, which opens the files that its clients send.
 class Node {
@@ -53,7 +126,7 @@ class Node {
  private:
   Result<NodeAgent::Hosted> open(NodeAgent::Order order) {
     auto file = storage::open_descriptor(order.file.get(), order.request.path, {});
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     auto host = SessionHost::open({.file = std::move(*file),
                                    .extent = order.request.extent,
                                    .plan = order.request.plan,
@@ -62,7 +135,7 @@ class Node {
                                    .handle = order.request.handle,
                                    .make_books = std::move(order.make_books),
                                    .clients = kClientsMax});
-    if (!host) return tl::unexpected<Error>(host.error());
+    if (!host) return failure(host.error());
     agent()->serve(*host);
     return NodeAgent::Hosted{.host = std::move(*host)};
   }
@@ -92,7 +165,7 @@ class Seat {
                        const ReadPlan& plan,
                        std::uint64_t number = 0) {
     auto file = storage::open_file(path);
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     const auto complete = plan_read({.extent = extent,
                                      .access = Access::kBuffered,
                                      .access_reason = {},

@@ -250,16 +250,12 @@ Result<ReadPlan> plan_read(const ReadFacts& facts, const ReadPlan& wanted) {
   plan.reason = wanted.access ? "access as given" : facts.access_reason;
   if (plan.budget_bytes == 0) plan.budget_bytes = choose_budget(facts, wanted.window_bytes);
   if (plan.splinter_bytes == 0) plan.splinter_bytes = choose_splinter(facts, plan.budget_bytes);
-  if (auto checked = check_splinter(plan, facts); !checked)
-    return tl::unexpected<Error>(checked.error());
-  if (auto chosen = choose_memory(plan, facts, wanted); !chosen)
-    return tl::unexpected<Error>(chosen.error());
+  if (auto checked = check_splinter(plan, facts); !checked) return failure(checked.error());
+  if (auto chosen = choose_memory(plan, facts, wanted); !chosen) return failure(chosen.error());
   choose_requests(plan, facts);
-  if (auto chosen = choose_striping(plan, facts); !chosen)
-    return tl::unexpected<Error>(chosen.error());
+  if (auto chosen = choose_striping(plan, facts); !chosen) return failure(chosen.error());
   plan.agents = choose_agents(facts, wanted);
-  if (auto chosen = choose_nodes(plan, facts); !chosen)
-    return tl::unexpected<Error>(chosen.error());
+  if (auto chosen = choose_nodes(plan, facts); !chosen) return failure(chosen.error());
   if (plan.agents == Agents::kPerNode && facts.ranks_at_node > 1) {
     plan.reason +=
         "; one agent for the " + std::to_string(facts.ranks_at_node) + " ranks of this node";

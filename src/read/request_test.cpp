@@ -17,7 +17,6 @@
 namespace forebay::read {
 namespace {
 
-constexpr std::uint64_t kUnit = SmallPlan::kUnit;
 constexpr std::byte kUntouched{0xA5};
 
 /// A session whose reads wait until the test opens the gate.
@@ -81,7 +80,7 @@ TEST_F(RequestTest, a_chain_of_continuations_runs_in_wait) {
   auto sum = session.read(0, std::span(into))
                  .then([&](Result<ByteCount> got) -> Result<std::uint64_t> {
                    ran_on = std::this_thread::get_id();
-                   if (!got) return tl::unexpected<Error>(got.error());
+                   if (!got) return failure(got.error());
                    return *got + 1;
                  })
                  .then([](Result<std::uint64_t> value) { return *value + 1; });

@@ -57,7 +57,7 @@ ErrorDetails GatherRead::describe() const {
 }
 
 Result<ByteCount> GatherRead::take() {
-  if (error_) return tl::unexpected<Error>(*error_);
+  if (error_) return failure(*error_);
   return take_.total_bytes();
 }
 
@@ -212,7 +212,7 @@ void ViewRequest::unpin_all() noexcept {
 }
 
 Result<View> ViewRequest::take() {
-  if (error_) return tl::unexpected<Error>(*error_);
+  if (error_) return failure(*error_);
   SessionCore& core = wait_.core();
   if (PrivateRead* const copy = wait_.copy()) {
     const std::byte* const bytes = copy->bytes();
@@ -225,7 +225,7 @@ Result<View> ViewRequest::take() {
   }
   // Its splinters lie apart in the window: contiguous all the same, at the price of a copy.
   std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[range_.size]);
-  if (!memory) return tl::unexpected<Error>(core.no_memory_error(range_));
+  if (!memory) return failure(core.no_memory_error(range_));
   for (SplinterIndex splinter = first_; splinter <= last_; ++splinter) {
     const ValidBytes held = part(splinter);
     const std::uint64_t place = core.geometry().start_of(splinter) + held.first - range_.offset;

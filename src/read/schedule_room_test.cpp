@@ -152,7 +152,7 @@ TEST(Schedule, patience_ends_for_all_who_were_told_at_the_same_time) {
   for (SplinterIndex splinter = 0; splinter < 4; ++splinter) {
     bench.want(splinter, Urgency::kAwaited);
     ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
-    bench.finish(load, kUnit);
+    bench.finish(load, kScheduleUnit);
     bench.serve(splinter, 100);  // one of those who were told took its part, the others never come
   }
   for (SplinterIndex splinter = 7; splinter < 11; ++splinter)

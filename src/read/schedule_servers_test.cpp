@@ -16,7 +16,7 @@ namespace {
 Schedule::Limits on_four_servers(std::uint32_t eager) {
   Schedule::Limits all = limits(64, 64, eager);
   all.loads_max = 8;
-  all.striping = {.stripe_bytes = 2 * kUnit, .servers = 4};
+  all.striping = {.stripe_bytes = 2 * kScheduleUnit, .servers = 4};
   return all;
 }
 
@@ -39,8 +39,8 @@ std::vector<SplinterIndex> splinters_of(const std::vector<Load>& loads) {
 }
 
 TEST(ServerLanes, follow_stripes_of_the_file_and_not_of_the_session) {
-  const Geometry geometry({5 * kUnit, 100 * kUnit}, kUnit);
-  const ServerLanes lanes(geometry, {.stripe_bytes = 2 * kUnit, .servers = 4}, 8);
+  const Geometry geometry({5 * kScheduleUnit, 100 * kScheduleUnit}, kScheduleUnit);
+  const ServerLanes lanes(geometry, {.stripe_bytes = 2 * kScheduleUnit, .servers = 4}, 8);
   EXPECT_EQ(lanes.count(), 4U);
   EXPECT_EQ(lanes.lane_of(0), server_of(5));
   EXPECT_EQ(lanes.lane_of(1), server_of(6));
@@ -48,9 +48,10 @@ TEST(ServerLanes, follow_stripes_of_the_file_and_not_of_the_session) {
 }
 
 TEST(ServerLanes, are_one_where_a_splinter_is_on_several_servers) {
-  const Geometry geometry({0, 100 * kUnit}, kUnit);
-  EXPECT_EQ(ServerLanes(geometry, {.stripe_bytes = kUnit / 2, .servers = 4}, 8).count(), 1U);
-  EXPECT_EQ(ServerLanes(geometry, {.stripe_bytes = kUnit, .servers = 1}, 8).count(), 1U);
+  const Geometry geometry({0, 100 * kScheduleUnit}, kScheduleUnit);
+  EXPECT_EQ(ServerLanes(geometry, {.stripe_bytes = kScheduleUnit / 2, .servers = 4}, 8).count(),
+            1U);
+  EXPECT_EQ(ServerLanes(geometry, {.stripe_bytes = kScheduleUnit, .servers = 1}, 8).count(), 1U);
   EXPECT_EQ(ServerLanes(geometry, {}, 8).count(), 1U);
 }
 

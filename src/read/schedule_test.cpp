@@ -200,7 +200,7 @@ TEST(Schedule, random_walks_keep_the_invariants) {
           break;
         default:
           if (pinned.empty()) break;
-          bench.unpin(*pinned.begin(), static_cast<std::uint32_t>(random() % kUnit));
+          bench.unpin(*pinned.begin(), static_cast<std::uint32_t>(random() % kScheduleUnit));
           pinned.erase(pinned.begin());
       }
       std::set<std::uint32_t> owned;

@@ -19,12 +19,12 @@ namespace forebay::read {
 using shm::Residency;
 using Verdict = Schedule::Verdict;
 
-inline constexpr std::uint64_t kUnit = 65536;
+inline constexpr std::uint64_t kScheduleUnit = 65536;
 
 /// A schedule over `splinters` splinters, and shorthands for what agents and tasks do to it.
 struct Bench {
   explicit Bench(std::uint32_t splinters, Schedule::Limits limits)
-      : geometry({0, splinters * kUnit}, kUnit),
+      : geometry({0, splinters * kScheduleUnit}, kScheduleUnit),
         shape{.splinters = splinters, .slots_max = std::max(limits.slots_max, limits.slots)},
         table_memory(shm::SessionBooks::table_bytes(shape) / sizeof(Line)),
         ledger_memory(shm::SessionBooks::ledger_bytes(shape) / sizeof(Line)),
@@ -58,7 +58,7 @@ struct Bench {
   bool ready(SplinterIndex splinter) const {
     return table[splinter].load().residency() == Residency::kReady;
   }
-  void serve(SplinterIndex splinter, std::uint32_t bytes = kUnit) {
+  void serve(SplinterIndex splinter, std::uint32_t bytes = kScheduleUnit) {
     ASSERT_TRUE(pin(splinter));
     unpin(splinter, bytes);
   }
@@ -83,7 +83,7 @@ struct Bench {
     for (SplinterIndex splinter = 0; splinter < count; ++splinter) {
       want(splinter, Urgency::kAwaited);
       ASSERT_EQ(schedule.next(load, now), Verdict::kLoad);
-      finish(load, kUnit);
+      finish(load, kScheduleUnit);
     }
   }
 

@@ -17,8 +17,6 @@
 namespace forebay::read {
 namespace {
 
-constexpr std::uint64_t kUnit = SmallPlan::kUnit;
-
 /// How a session may be set up: what it reads must not depend on it.
 struct Variant {
   const char* name;

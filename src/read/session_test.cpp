@@ -16,8 +16,6 @@
 namespace forebay::read {
 namespace {
 
-constexpr std::uint64_t kUnit = SmallPlan::kUnit;
-
 class SessionTest : public ::testing::Test {
  protected:
   Rig rig;

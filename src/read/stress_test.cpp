@@ -18,8 +18,6 @@
 namespace forebay::read {
 namespace {
 
-constexpr std::uint64_t kUnit = SmallPlan::kUnit;
-
 struct Scene {
   std::string name;
   SmallPlan plan;

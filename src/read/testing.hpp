@@ -348,7 +348,7 @@ class Rig {
       setup.make_books = std::move(order.make_books);
       setup.clients = 3;
       auto host = SessionHost::open(setup);
-      if (!host) return tl::unexpected<Error>(host.error());
+      if (!host) return failure(host.error());
       setup.agent->serve(*host);
       return NodeAgent::Hosted{.host = std::move(*host)};
     });
@@ -384,6 +384,8 @@ struct SmallPlan {
             .reason = {}};
   }
 };
+
+inline constexpr std::uint64_t kUnit = SmallPlan::kUnit;
 
 /// Reads `range` and says whether the bytes are right, and none beside them was touched.
 inline ::testing::AssertionResult reads_words(const Session& session, ByteRange range) {

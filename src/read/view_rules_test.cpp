@@ -16,7 +16,6 @@
 namespace forebay::read {
 namespace {
 
-constexpr std::uint64_t kUnit = SmallPlan::kUnit;
 constexpr std::uint64_t kSplinters = 24;
 constexpr ByteRange kAll{0, kSplinters* kUnit};
 constexpr std::uint64_t kSlots = 4;

@@ -64,7 +64,7 @@ Result<WindowPool::Lease> WindowPool::lease(std::uint64_t size_bytes) {
     }
   }
   auto window = shm::Window::create();
-  if (!window) return tl::unexpected<Error>(window.error());
+  if (!window) return failure(window.error());
   return Lease(shared_from_this(), std::move(*window));
 }
 

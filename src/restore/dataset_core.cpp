@@ -23,8 +23,10 @@ DatasetCore::DatasetCore(Setup setup)
       steps_(std::move(setup.steps)),
       numbers_(numbers_of(steps_)),
       verification_(setup.options.verification),
-      sessions_(std::make_shared<FileSessions>(
-          std::move(setup.open_session), std::move(setup.options.plan), *setup.executor)) {}
+      sessions_(std::make_shared<FileSessions>(std::move(setup.open_session),
+                                               std::move(setup.options.plan),
+                                               *setup.executor,
+                                               std::move(setup.turns))) {}
 
 Result<std::shared_ptr<StepCore>> DatasetCore::step(std::uint64_t number) {
   const format::StepEntry* const entry = steps_.find(number);
@@ -52,7 +54,7 @@ Result<std::shared_ptr<StepCore>> DatasetCore::open_step(const format::StepEntry
   auto core = std::make_shared<StepCore>(folder_, std::move(catalog), sessions_, verification_);
   for (const Error& damage : core->catalog().damages()) {
     const Error error = core->explained(damage);
-    if (error.kind() == ErrorClass::kClosed) return tl::unexpected<Error>(error);
+    if (error.kind() == ErrorClass::kClosed) return failure(error);
   }
   return core;
 }

@@ -60,7 +60,7 @@ Result<std::shared_ptr<FileSession>> FileSessions::of(const format::StepFile& fi
 /// Data lie in front of the index.
 Result<std::shared_ptr<FileSession>> FileSessions::open(const format::StepFile& file, Width width) {
   auto core = open_(file.file, {0, file.entry.index.offset}, plan_, width);
-  if (!core) return tl::unexpected<Error>(core.error());
+  if (!core) return failure(core.error());
   return std::make_shared<FileSession>(file.file, std::move(*core), width);
 }
 

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "comm/turns.hpp"
 #include "format/catalog.hpp"
 #include "read/core.hpp"
 
@@ -64,10 +65,18 @@ class FileSession {
 class FileSessions {
  public:
   /// `executor` is where coroutines resume that wait for requests.
-  FileSessions(OpenSession open, ReadPlan plan, Executor& executor)
-      : open_(std::move(open)), plan_(std::move(plan)), executor_(executor) {}
+  FileSessions(OpenSession open,
+               ReadPlan plan,
+               Executor& executor,
+               std::shared_ptr<comm::Turns> turns)
+      : open_(std::move(open)),
+        plan_(std::move(plan)),
+        executor_(executor),
+        turns_(std::move(turns)) {}
 
   Executor& executor() const noexcept { return executor_; }
+  /// What a request needs one of to ask for bytes; null: none.
+  const std::shared_ptr<comm::Turns>& turns() const noexcept { return turns_; }
 
   /// The session on the data of a file that has an index. Opening it does not wait for storage. If
   /// there is no memory (kLimit), those that nobody uses are closed first.
@@ -81,6 +90,7 @@ class FileSessions {
   const OpenSession open_;
   const ReadPlan plan_;
   Executor& executor_;
+  const std::shared_ptr<comm::Turns> turns_;
   std::mutex mutex_;
   std::vector<std::weak_ptr<FileSession>> open_sessions_;
   std::vector<std::shared_ptr<FileSession>> kept_;  // newest use last

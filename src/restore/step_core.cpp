@@ -76,18 +76,17 @@ Error StepCore::missing(std::string_view field, const std::string& what) const {
 
 Result<const StoredField*> StepCore::field_of(std::string_view name, FieldKind kind) const {
   const StoredField* const field = find(name);
-  if (field == nullptr) return tl::unexpected<Error>(missing(name, "it is"));
+  if (field == nullptr) return failure(missing(name, "it is"));
   if (field->kind == kind) return field;
   const bool is_global = field->kind == FieldKind::kGlobal;
-  return tl::unexpected<Error>(
-      failed(ErrorClass::kInvalidArgument, name,
-             is_global ? "it is a global array: ask for a region of it, not for parts"
-                       : "it has parts: ask for these, not for a region"));
+  return failure(failed(ErrorClass::kInvalidArgument, name,
+                        is_global ? "it is a global array: ask for a region of it, not for parts"
+                                  : "it has parts: ask for these, not for a region"));
 }
 
 Result<std::vector<Part>> StepCore::parts(std::string_view name) const {
   const auto field = field_of(name, FieldKind::kParts);
-  if (!field) return tl::unexpected<Error>(field.error());
+  if (!field) return failure(field.error());
   std::vector<Part> parts;
   parts.reserve((*field)->blocks);
   for (const format::BlockPlace& place : catalog_->blocks(name))
@@ -99,22 +98,22 @@ Result<std::vector<Part>> StepCore::parts(std::string_view name) const {
 
 Result<Shape> StepCore::shape(std::string_view name, Part part) const {
   const auto field = field_of(name, FieldKind::kParts);
-  if (!field) return tl::unexpected<Error>(field.error());
+  if (!field) return failure(field.error());
   const auto place = catalog_->find_part(name, part.number);
-  if (!place) return tl::unexpected<Error>(explained(place.error()));
+  if (!place) return failure(explained(place.error()));
   return catalog_->index(*place).shape(place->field, place->number);
 }
 
 Result<std::vector<std::uint64_t>> StepCore::elements(std::string_view name,
                                                       std::span<const Part> parts) const {
   const auto field = field_of(name, FieldKind::kParts);
-  if (!field) return tl::unexpected<Error>(field.error());
+  if (!field) return failure(field.error());
   PartFinder finder(*catalog_, name);
   std::vector<std::uint64_t> elements;
   elements.reserve(parts.size());
   for (const Part& part : parts) {
     const auto place = finder.find(part.number);
-    if (!place) return tl::unexpected<Error>(explained(place.error()));
+    if (!place) return failure(explained(place.error()));
     elements.push_back(catalog_->block(*place).raw_bytes / bytes_of((*field)->type));
   }
   return elements;

@@ -83,6 +83,7 @@ class DatasetCore {
     StoredOptions options;
     OpenSession open_session;
     Executor* executor = nullptr;
+    std::shared_ptr<comm::Turns> turns = nullptr;
   };
   explicit DatasetCore(Setup setup);
 

@@ -23,7 +23,7 @@ struct Head {
 
 Result<StepList> list_of(const std::string& folder) {
   auto commits = read_commits(folder);
-  if (!commits) return tl::unexpected<Error>(commits.error());
+  if (!commits) return failure(commits.error());
   return StepList{.dataset = commits->state.dataset,
                   .steps = std::move(commits->steps),
                   .damages = std::move(commits->damages)};
@@ -35,13 +35,13 @@ Result<StepList> pass_on(comm::Communicator& ranks, StepList list, const std::st
   if (ranks.rank() == kReader) records = format::encode_steps(list.steps);
   Head head{list.dataset, list.steps.size(), records.size()};
   auto told = ranks.broadcast(std::as_writable_bytes(std::span(&head, 1)), kReader);
-  if (!told) return tl::unexpected<Error>(told.error());
+  if (!told) return failure(told.error());
   records.resize(head.bytes);
   told = ranks.broadcast(records, kReader);
-  if (!told) return tl::unexpected<Error>(told.error());
+  if (!told) return failure(told.error());
   if (ranks.rank() == kReader) return list;
   auto steps = format::decode_steps(records, head.steps, folder, 0);
-  if (!steps) return tl::unexpected<Error>(steps.error());
+  if (!steps) return failure(steps.error());
   return StepList{.dataset = head.dataset, .steps = std::move(*steps), .damages = {}};
 }
 
@@ -54,7 +54,7 @@ const format::StepEntry* StepList::find(std::uint64_t step) const noexcept {
 
 Result<format::LoadedCommits> read_commits(const std::string& folder) {
   auto file = storage::open_file(folder + "/" + std::string(format::kCommitsName));
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   return format::load_commits(**file);
 }
 
@@ -62,12 +62,10 @@ Result<StepList> read_together(comm::Communicator& ranks, const std::string& fol
   Result<StepList> mine = ranks.rank() == kReader ? list_of(folder) : Result<StepList>(StepList());
   if (ranks.size() == 1) return mine;
   const Status read = mine ? Status() : Status(tl::unexpect, mine.error());
-  if (const Status agreed = ranks.agree(read); !agreed)
-    return tl::unexpected<Error>(agreed.error());
+  if (const Status agreed = ranks.agree(read); !agreed) return failure(agreed.error());
   auto list = pass_on(ranks, std::move(*mine), folder);
   const Status passed = list ? Status() : Status(tl::unexpect, list.error());
-  if (const Status agreed = ranks.agree(passed); !agreed)
-    return tl::unexpected<Error>(agreed.error());
+  if (const Status agreed = ranks.agree(passed); !agreed) return failure(agreed.error());
   return list;
 }
 

@@ -52,34 +52,32 @@ Result<const StoredField*> StepCore::typed_field(const Wanted& wanted, FieldKind
   if (!field) return field;
   const ElementType stored = (*field)->type;
   if (wanted.type == stored || wanted.type == ElementType::kBytes) return field;
-  return tl::unexpected<Error>(failed(ErrorClass::kInvalidArgument, wanted.field,
-                                      "its elements are " + std::string(name_of(stored)) +
-                                          ", and memory for " + std::string(name_of(wanted.type)) +
-                                          " was given"));
+  return failure(failed(ErrorClass::kInvalidArgument, wanted.field,
+                        "its elements are " + std::string(name_of(stored)) + ", and memory for " +
+                            std::string(name_of(wanted.type)) + " was given"));
 }
 
 Status StepCore::check_bytes(const Wanted& wanted, std::uint64_t needed) const {
   if (needed == wanted.into_bytes) return {};
-  return tl::unexpected<Error>(failed(ErrorClass::kInvalidArgument, wanted.field,
-                                      "the request has " + counted(needed, "bytes") +
-                                          ", the memory " + std::to_string(wanted.into_bytes)));
+  return failure(failed(ErrorClass::kInvalidArgument, wanted.field,
+                        "the request has " + counted(needed, "bytes") + ", the memory " +
+                            std::to_string(wanted.into_bytes)));
 }
 
 Result<WantList> StepCore::want_parts(const Wanted& wanted, std::span<const Part> parts) const {
   const auto field = typed_field(wanted, FieldKind::kParts);
-  if (!field) return tl::unexpected<Error>(field.error());
+  if (!field) return failure(field.error());
   WantList list{.step = catalog_, .swap_bytes = swap_bytes_of(**field, wanted)};
   list.wants.reserve(parts.size());
   PartFinder finder(*catalog_, wanted.field);
   for (const Part& part : parts) {
     const auto place = finder.find(part.number);
-    if (!place) return tl::unexpected<Error>(explained(place.error()));
+    if (!place) return failure(explained(place.error()));
     list.wants.push_back(want_of(*catalog_, *place));
     list.wants.back().into = list.bytes;
     list.bytes += list.wants.back().raw.size;
   }
-  if (const Status fits = check_bytes(wanted, list.bytes); !fits)
-    return tl::unexpected<Error>(fits.error());
+  if (const Status fits = check_bytes(wanted, list.bytes); !fits) return failure(fits.error());
   sort(list);
   return list;
 }
@@ -88,17 +86,17 @@ Result<WantList> StepCore::want_range(const Wanted& wanted,
                                       Part part,
                                       std::uint64_t first_element) const {
   const auto field = typed_field(wanted, FieldKind::kParts);
-  if (!field) return tl::unexpected<Error>(field.error());
+  if (!field) return failure(field.error());
   const auto place = catalog_->find_part(wanted.field, part.number);
-  if (!place) return tl::unexpected<Error>(explained(place.error()));
+  if (!place) return failure(explained(place.error()));
   const std::uint64_t element_bytes = bytes_of((*field)->type);
   const std::uint64_t elements = wanted.into_bytes / element_bytes;
   if (const Status fits = check_bytes(wanted, elements * element_bytes); !fits)
-    return tl::unexpected<Error>(fits.error());
+    return failure(fits.error());
   BlockWant want = want_of(*catalog_, *place);
   const std::uint64_t there = want.raw.size / element_bytes;
   if (first_element > there || elements > there - first_element) {
-    return tl::unexpected<Error>(failed(
+    return failure(failed(
         ErrorClass::kOutOfRange, wanted.field,
         "part " + std::to_string(part.number) + " has " + counted(there, "elements") + ", and " +
             counted(elements, "from number ") + std::to_string(first_element) + " on are wanted"));
@@ -116,7 +114,7 @@ Result<std::uint64_t> StepCore::check_region(const StoredField& field,
                                              const Subarray& region) const {
   const std::size_t dimensions = field.shape.size();
   const auto refuse = [&](ErrorClass kind, std::string cause) {
-    return tl::unexpected<Error>(failed(kind, field.name, std::move(cause)));
+    return failure(failed(kind, field.name, std::move(cause)));
   };
   if (region.start.size() != dimensions || region.count.size() != dimensions)
     return refuse(ErrorClass::kInvalidArgument,
@@ -134,20 +132,19 @@ Result<WantList> StepCore::want_region(const Wanted& wanted,
                                        const Subarray& region,
                                        bool& covered) const {
   const auto field = typed_field(wanted, FieldKind::kGlobal);
-  if (!field) return tl::unexpected<Error>(field.error());
+  if (!field) return failure(field.error());
   const auto elements = check_region(**field, region);
-  if (!elements) return tl::unexpected<Error>(elements.error());
+  if (!elements) return failure(elements.error());
   const std::uint64_t element_bytes = bytes_of((*field)->type);
   WantList list{.step = catalog_,
                 .wants = {},
                 .boxes = {},
                 .bytes = *elements * element_bytes,
                 .swap_bytes = swap_bytes_of(**field, wanted)};
-  if (const Status fits = check_bytes(wanted, list.bytes); !fits)
-    return tl::unexpected<Error>(fits.error());
+  if (const Status fits = check_bytes(wanted, list.bytes); !fits) return failure(fits.error());
   const format::Box box{region.start, region.count};
   const auto blocks = catalog_->intersecting(wanted.field, box);
-  if (!blocks) return tl::unexpected<Error>(blocks.error());
+  if (!blocks) return failure(blocks.error());
   std::uint64_t found_bytes = 0;
   for (const format::BlockPlace& place : *blocks) {
     BlockWant want = want_of(*catalog_, place);
@@ -159,8 +156,7 @@ Result<WantList> StepCore::want_region(const Wanted& wanted,
     list.wants.push_back(want);
   }
   covered = found_bytes >= list.bytes;
-  if (!covered && has_lost_files())
-    return tl::unexpected<Error>(missing(wanted.field, "some of the region is"));
+  if (!covered && has_lost_files()) return failure(missing(wanted.field, "some of the region is"));
   sort(list);
   return list;
 }

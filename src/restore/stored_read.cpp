@@ -39,7 +39,8 @@ StoredRead::StoredRead(std::shared_ptr<const StepCore> step,
       into_(into),
       extents_(extents_of(*step_)),
       cursor_(list_, extents_),
-      exact_(!is_dense(list_)) {
+      exact_(!is_dense(list_)),
+      turn_(step_->sessions().turns()) {
   FOREBAY_ASSERT(into_.size() == list_.bytes);
 }
 
@@ -53,6 +54,7 @@ bool StoredRead::advance() {
   while (!finished()) {
     fill(Start::kAlways);
     if (finished()) break;
+    if (flights_.empty()) return false;  // it is not this rank's turn
     Flight& front = flights_.front();
     if (!front.read->advance()) return false;
     if (const Status landed = land(front); !landed) {
@@ -62,15 +64,18 @@ bool StoredRead::advance() {
       flights_.pop_front();
     }
   }
+  turn_.give_back();
   return true;
 }
 
 bool StoredRead::arm(detail::Waiter& waiter) {
-  return !finished() && !flights_.empty() && flights_.front().read->arm(waiter);
+  if (finished()) return false;
+  return flights_.empty() ? turn_.arm(waiter) : flights_.front().read->arm(waiter);
 }
 
 void StoredRead::disarm(detail::Waiter& waiter) noexcept {
-  if (!flights_.empty()) flights_.front().read->disarm(waiter);
+  if (flights_.empty()) return turn_.disarm(waiter);
+  flights_.front().read->disarm(waiter);
 }
 
 bool StoredRead::help(detail::Help how) {
@@ -84,14 +89,14 @@ ErrorDetails StoredRead::describe() const {
 }
 
 Result<ByteCount> StoredRead::take() {
-  if (error_) return tl::unexpected<Error>(*error_);
+  if (error_) return failure(*error_);
   return list_.bytes;
 }
 
 void StoredRead::fill(Start start) {
   while (!error_ && flights_.size() < kFlightsMax) {
     if (!next_ && !cursor_.done()) next_ = cursor_.next();
-    if (!next_ || !take_off(start)) return;
+    if (!next_ || !turn_.has() || !take_off(start)) return;
   }
 }
 
@@ -153,7 +158,7 @@ void StoredRead::give_memory(Flight& flight) {
 /// All bytes of a load are there.
 Status StoredRead::land(Flight& flight) {
   if (const auto got = flight.read->take(); !got)
-    return tl::unexpected<Error>(failed(flight.load.pieces.front(), got.error()));
+    return failure(failed(flight.load.pieces.front(), got.error()));
   for (const PieceWant& piece : flight.load.pieces) {
     const std::uint64_t at = piece.stored.offset - flight.load.stored.offset;
     if (const Status taken = take_piece(piece, flight.bytes.subspan(at, piece.stored.size)); !taken)
@@ -167,7 +172,8 @@ Status StoredRead::take_piece(const PieceWant& piece, std::span<std::byte> store
   const ByteRange whole = block.raw_range(piece.piece);
   if (block.codec == format::Codec::kNone) {
     const ByteRange held = stored.size() == whole.size ? whole : piece.raw;
-    if (const Status whole_piece = check(piece, block, stored); !whole_piece) return whole_piece;
+    if (const Status whole_piece = check(piece, block, {stored, stored}); !whole_piece)
+      return whole_piece;
     deliver(piece, held, stored.data());
     return {};
   }
@@ -175,25 +181,26 @@ Status StoredRead::take_piece(const PieceWant& piece, std::span<std::byte> store
   if (!goes_there && !raw_) raw_ = std::make_unique_for_overwrite<std::byte[]>(format::kPieceBytes);
   const std::span<std::byte> raw(goes_there ? place_of(piece) : raw_.get(), whole.size);
   if (const Status made = format::decompress_piece(block.codec, stored, raw); !made)
-    return tl::unexpected<Error>(failed(piece, made.error()));
-  if (const Status whole_piece = check(piece, block, raw); !whole_piece) return whole_piece;
+    return failure(failed(piece, made.error()));
+  if (const Status whole_piece = check(piece, block, {raw, stored}); !whole_piece)
+    return whole_piece;
   deliver(piece, whole, raw.data());
   return {};
 }
 
 Status StoredRead::check(const PieceWant& piece,
                          const format::Block& block,
-                         std::span<const std::byte> raw) {
+                         const format::PieceBytes& bytes) {
   if (extents_ == Extents::kWantedOnly) return {};
   const format::BlockPlace& place = piece.want->place;
   const format::BlockSeed seed = step_->catalog().index(place).seed(place.field, place.number);
-  if (format::is_whole(seed, block, piece.piece, raw)) return {};
+  if (format::is_whole(seed, block, piece.piece, bytes)) return {};
   const Error error({.kind = ErrorClass::kDamage,
                      .operation = "read",
                      .offset_bytes = block.stored_range(piece.piece).offset,
                      .cause = "its checksum does not fit: bytes were changed, or are those of "
                               "another place"});
-  return tl::unexpected<Error>(failed(piece, error));
+  return failure(failed(piece, error));
 }
 
 /// Copies what is wanted of the bytes `held` of the block, which lie at `bytes`.

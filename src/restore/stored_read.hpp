@@ -64,7 +64,7 @@ class StoredRead final : public detail::PendingResult<ByteCount> {
   void give_memory(Flight& flight);
   Status land(Flight& flight);
   Status take_piece(const PieceWant& piece, std::span<std::byte> stored);
-  Status check(const PieceWant& piece, const format::Block& block, std::span<const std::byte> raw);
+  Status check(const PieceWant& piece, const format::Block& block, const format::PieceBytes& bytes);
   void deliver(const PieceWant& piece, ByteRange held, const std::byte* bytes);
   void swap(std::span<std::byte> bytes) const;
   bool goes_straight(const Load& load) const;
@@ -79,6 +79,7 @@ class StoredRead final : public detail::PendingResult<ByteCount> {
   const Extents extents_;
   LoadCursor cursor_;
   const bool exact_;  ///< most of what lies between loads is not wanted
+  comm::Turns::Turn turn_;
   std::optional<Load> next_;
   std::deque<Flight> flights_;
   std::vector<Memory> spare_;

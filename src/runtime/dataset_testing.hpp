@@ -32,6 +32,13 @@ struct Yard {
   Runtime runtime;
 };
 
+/// With little memory where the plan leaves that open: what ranks stage by default takes longer to
+/// clear than parts of a test take to write.
+inline WritePlan for_test(WritePlan plan) {
+  if (plan.memory_bytes == 0) plan.memory_bytes = 16_MiB;
+  return plan;
+}
+
 /// Elements of a part: uneven; every fifth is empty, the second one larger than a segment.
 inline std::uint64_t elements_of_part(std::uint64_t part) {
   if (part % 5 == 3) return 0;
@@ -66,13 +73,33 @@ inline Result<Receipt> write_parts(const Yard& yard,
                                    std::uint64_t number,
                                    std::uint64_t parts) {
   auto step = dataset.begin_step(number);
-  if (!step) return tl::unexpected<Error>(step.error());
+  if (!step) return failure(step.error());
   for (const std::uint64_t part : parts_of(yard.runtime.rank(), yard.runtime.rank_count(), parts)) {
     const std::vector<double> values = values_of_part(number, part);
     const Status put = step->put("values", Part{part}, std::span(values));
-    if (!put) return tl::unexpected<Error>(put.error());
+    if (!put) return failure(put.error());
   }
   return step->commit().wait();
+}
+
+/// Three steps, of which the last rank gives up the second one, as all others are told.
+inline void write_two_of_three(Yard& yard, std::uint64_t parts) {
+  auto dataset = yard.runtime.dataset(yard.path(), for_test({}));
+  ASSERT_TRUE(dataset) << dataset.error().message();
+  EXPECT_TRUE(write_parts(yard, *dataset, 1, parts));
+  const std::uint32_t last = yard.runtime.rank_count() - 1;
+  auto step = dataset->begin_step(2);
+  ASSERT_TRUE(step) << step.error().message();
+  if (yard.runtime.rank() == last) {
+    step->abandon();
+  } else {
+    const auto receipt = step->commit().wait();
+    ASSERT_FALSE(receipt);
+    EXPECT_EQ(receipt.error().rank(), last) << receipt.error().message();
+  }
+  const auto receipt = write_parts(yard, *dataset, 3, parts);
+  EXPECT_TRUE(receipt) << receipt.error().message();
+  std::ignore = dataset->close();
 }
 
 /// Whether exactly these steps are there, whole, with the values of all parts.
@@ -100,7 +127,7 @@ inline testing::AssertionResult has_steps(const std::string& path,
       if (!bytes) return testing::AssertionFailure() << bytes.error().message();
       const std::vector<double> expected = values_of_part(number, part);
       const auto wanted = std::as_bytes(std::span(expected));
-      if (!std::ranges::equal(*bytes, wanted))
+      if (!same_bytes(*bytes, wanted))
         return testing::AssertionFailure() << "step " << number << ", part " << part;
     }
   }
@@ -109,5 +136,8 @@ inline testing::AssertionResult has_steps(const std::string& path,
 
 /// What writing datasets must do, whoever makes the ranks.
 class DatasetSuite : public comm::MakeTest {};
+
+/// The same where ranks are given to I/O.
+class DedicatedDatasets : public comm::MakeTest {};
 
 }  // namespace forebay

@@ -31,7 +31,7 @@ void write_and_read(Yard& yard, const std::string& path, const WritePlan& plan) 
   SCOPED_TRACE(std::string(name_of(plan.strategy)) + ", writers " + std::to_string(plan.writers) +
                ", files " + std::to_string(plan.files));
   {
-    auto dataset = yard.runtime.dataset(path, plan);
+    auto dataset = yard.runtime.dataset(path, for_test(plan));
     ASSERT_TRUE(dataset) << dataset.error().message();
     for (const std::uint64_t number : {3U, 4U, 10U}) {
       const auto receipt = write_parts(yard, *dataset, number, kParts);
@@ -103,7 +103,7 @@ TEST_P(DatasetSuite, adopted_buffers_are_written_from_where_they_are) {
   on_each_yard([](Yard& yard) {
     for (const Strategy strategy : kStrategies) {
       const std::string path = yard.folder / std::string(name_of(strategy));
-      auto dataset = yard.runtime.dataset(path, strategy);
+      auto dataset = yard.runtime.dataset(path, for_test({.strategy = strategy}));
       ASSERT_TRUE(dataset) << dataset.error().message();
       auto step = dataset->begin_step(1);
       ASSERT_TRUE(step) << step.error().message();
@@ -128,10 +128,29 @@ TEST_P(DatasetSuite, adopted_buffers_are_written_from_where_they_are) {
   });
 }
 
+TEST_P(DatasetSuite, a_report_has_the_memory_for_what_others_send) {
+  on_each_yard([](Yard& yard) {
+    for (const Strategy strategy : {Strategy::kBrigade, Strategy::kGather}) {
+      const std::string path = yard.folder / std::string(name_of(strategy));
+      auto dataset = yard.runtime.dataset(path, for_test({.strategy = strategy, .writers = 1}));
+      ASSERT_TRUE(dataset) << dataset.error().message();
+      auto step = dataset->begin_step(1);
+      ASSERT_TRUE(step) << step.error().message();
+      const std::vector<double> values(1000, 1.0);
+      if (!yard.is_first()) {
+        EXPECT_TRUE(step->put("values", Part{yard.runtime.rank()}, std::span(values)));
+      }
+      ASSERT_TRUE(step->commit().wait());
+      const bool has_some = !yard.is_first() || yard.runtime.rank_count() > 1;
+      EXPECT_EQ(dataset->report().staging_bytes_max > 0, has_some);
+    }
+  });
+}
+
 TEST_P(DatasetSuite, what_was_there_is_appended_to_and_numbers_go_on_rising) {
   on_each_yard([](Yard& yard) {
     for (const std::uint64_t number : {1U, 2U}) {
-      auto dataset = yard.runtime.dataset(yard.path());
+      auto dataset = yard.runtime.dataset(yard.path(), for_test({}));
       ASSERT_TRUE(dataset) << dataset.error().message();
       if (number == 2) {
         EXPECT_EQ(dataset->newest_step(), 1U);
@@ -152,7 +171,7 @@ TEST_P(DatasetSuite, what_was_there_is_appended_to_and_numbers_go_on_rising) {
 
 TEST_P(DatasetSuite, only_the_newest_steps_are_kept) {
   on_each_yard([](Yard& yard) {
-    auto dataset = yard.runtime.dataset(yard.path(), WritePlan{.keep = 2});
+    auto dataset = yard.runtime.dataset(yard.path(), for_test({.keep = 2}));
     ASSERT_TRUE(dataset) << dataset.error().message();
     for (std::uint64_t number = 1; number <= 6; ++number) {
       const auto receipt = write_parts(yard, *dataset, number, kParts);
@@ -170,27 +189,28 @@ TEST_P(DatasetSuite, only_the_newest_steps_are_kept) {
 
 TEST_P(DatasetSuite, a_step_that_one_rank_gives_up_is_skipped_and_the_next_goes_on) {
   on_each_yard([](Yard& yard) {
-    auto dataset = yard.runtime.dataset(yard.path());
-    ASSERT_TRUE(dataset) << dataset.error().message();
-    EXPECT_TRUE(write_parts(yard, *dataset, 1, kParts));
-    const std::uint32_t last = yard.runtime.rank_count() - 1;
-    auto step = dataset->begin_step(2);
-    ASSERT_TRUE(step) << step.error().message();
-    if (yard.runtime.rank() == last) {
-      step->abandon();
-    } else {
-      const auto receipt = step->commit().wait();
-      ASSERT_FALSE(receipt);
-      EXPECT_EQ(receipt.error().rank(), last) << receipt.error().message();
-    }
-    const auto receipt = write_parts(yard, *dataset, 3, kParts);
-    EXPECT_TRUE(receipt) << receipt.error().message();
-    std::ignore = dataset->close();
+    write_two_of_three(yard, kParts);
     yard.meet();
     if (yard.is_first()) {
       EXPECT_TRUE(has_steps(yard.path(), {1, 3}, kParts));
     }
     yard.meet();
+  });
+}
+
+TEST_P(DatasetSuite, a_step_that_is_given_up_while_agents_hash_it_is_over) {
+  on_each_yard([](Yard& yard) {
+    const WritePlan plan{.steps_in_flight = 1, .checksum_by = ChecksumBy::kAgent};
+    auto dataset = yard.runtime.dataset(yard.path(), plan);
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    const std::vector<double> large(1'000'000, 1.5);
+    for (std::uint64_t number = 1; number <= 3; ++number) {
+      auto step = dataset->begin_step(number);
+      ASSERT_TRUE(step) << step.error().message();
+      EXPECT_TRUE(step->put("large", Part{yard.runtime.rank()}, std::span(large)));
+      step->abandon();
+    }
+    EXPECT_EQ(error_class(dataset->close()), ErrorClass::kCancelled);
   });
 }
 

@@ -9,7 +9,7 @@
 namespace forebay {
 namespace {
 
-std::vector<comm::Make> makes() {
+std::vector<comm::Make> dataset_makes() {
   std::vector<comm::Make> all;
   for (const std::uint32_t count : {1, 2, 3, 7})
     all.push_back(comm::threads_make({.count = count}));
@@ -17,7 +17,10 @@ std::vector<comm::Make> makes() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, DatasetSuite, testing::ValuesIn(makes()), comm::make_name);
+INSTANTIATE_TEST_SUITE_P(Threads,
+                         DatasetSuite,
+                         testing::ValuesIn(dataset_makes()),
+                         comm::make_name);
 
 }  // namespace
 }  // namespace forebay

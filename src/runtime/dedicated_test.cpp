@@ -10,7 +10,7 @@
 namespace forebay {
 namespace {
 
-std::vector<comm::Make> makes() {
+std::vector<comm::Make> dedicated_makes() {
   std::vector<comm::Make> made;
   for (const std::uint32_t count : {1, 2, 3, 4, 7})
     made.push_back(comm::threads_make({.count = count}));
@@ -20,7 +20,10 @@ std::vector<comm::Make> makes() {
   return made;
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, DedicatedSuite, testing::ValuesIn(makes()), comm::make_name);
+INSTANTIATE_TEST_SUITE_P(Threads,
+                         DedicatedSuite,
+                         testing::ValuesIn(dedicated_makes()),
+                         comm::make_name);
 
 }  // namespace
 }  // namespace forebay

@@ -17,7 +17,7 @@ Error only_serves() {
 Status agree_on(comm::Communicator& ranks, Placement wanted) {
   const auto asking =
       ranks.all_reduce(comm::Reduction::kSum, wanted == Placement::kDedicated ? 1 : 0);
-  if (!asking) return tl::unexpected<Error>(asking.error());
+  if (!asking) return failure(asking.error());
   if (*asking == 0 || *asking == ranks.size()) return {};
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "make a Runtime",
@@ -26,18 +26,33 @@ Status agree_on(comm::Communicator& ranks, Placement wanted) {
                            "on all"});
 }
 
-/// Collective: the ranks of this role among themselves.
+/// Collective: a group of ranks in a message space of its own, on all or on none.
+Result<std::shared_ptr<comm::Communicator>> split(comm::Communicator& ranks, comm::SplitBy by) {
+  auto group = ranks.split(by);
+  const Status mine = group ? Status() : Status(tl::unexpect, group.error());
+  if (Status agreed = ranks.agree(mine); !agreed) return failure(agreed.error());
+  return group;
+}
+
+/// Collective: the ranks of this role among themselves, and all in the order of their roles.
 Status part(Division& division) {
   const auto is_dedicated = [](const NodePlaces& places) {
     return places.role_of_agent == Role::kAgent;
   };
-  division.ours = division.all;
+  division.ours = division.computing_first = division.all;
+  for (const NodePlaces& node : division.places)
+    division.computing += node.computing;
   if (std::ranges::none_of(division.places, is_dedicated)) return {};
-  const auto color = static_cast<std::uint32_t>(division.role);
-  auto group = division.all->split({.color = color, .key = division.all->rank().number});
-  const Status mine = group ? Status() : Status(tl::unexpect, group.error());
-  if (Status agreed = division.all->agree(mine); !agreed) return agreed;
-  division.ours = std::move(*group);
+  comm::Communicator& all = *division.all;
+  const auto role = static_cast<std::uint32_t>(division.role);
+  const std::uint32_t number = all.rank().number;
+  auto ours = split(all, {.color = role, .key = number});
+  if (!ours) return failure(ours.error());
+  const bool computes = division.role == Role::kCompute;
+  auto ordered = split(all, {.color = 0, .key = computes ? number : all.size() + number});
+  if (!ordered) return failure(ordered.error());
+  division.ours = std::move(*ours);
+  division.computing_first = std::move(*ordered);
   return {};
 }
 
@@ -51,16 +66,16 @@ Ranks lend(const Division& division) {
 }  // namespace
 
 Result<Division> divide(const Ranks& ranks, Placement wanted) {
-  if (!ranks.communicator()) return tl::unexpected<Error>(ranks.communicator().error());
+  if (!ranks.communicator()) return failure(ranks.communicator().error());
   const auto& everybody = *ranks.communicator();
   if (Status agreed = agree_on(*everybody, wanted); !agreed) {
-    return tl::unexpected<Error>(agreed.error());
+    return failure(agreed.error());
   }
   Division division{
       .all = everybody, .ours = everybody, .places = place_agents(everybody->nodes(), wanted)};
   division.here = division.places.at(everybody->nodes().node_of(everybody->rank()).number);
   division.role = division.here.role_of(everybody->rank());
-  if (Status parted = part(division); !parted) return tl::unexpected<Error>(parted.error());
+  if (Status parted = part(division); !parted) return failure(parted.error());
   division.application = lend(division);
   return division;
 }

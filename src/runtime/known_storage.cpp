@@ -44,7 +44,7 @@ bool KnownStorage::knows(const storage::File& file) const {
 
 Result<KnownStorage::Known> KnownStorage::told_by(const storage::File& file) const {
   auto text = storage::machine_text_of(file);
-  if (!text) return tl::unexpected<Error>(text.error());
+  if (!text) return failure(text.error());
   if (!*text) return Known();
   const std::lock_guard lock(mutex_);
   if (**text == told_text_) return told_;
@@ -76,7 +76,7 @@ KnownStorage::Believed KnownStorage::believed(const storage::File& file) const {
 }
 
 Status KnownStorage::add_to(ReadFacts& facts, const storage::File& file) const {
-  if (!machine_) return tl::unexpected<Error>(machine_.error());
+  if (!machine_) return failure(machine_.error());
   const bool in_memory = file.file_system() == storage::FileSystem::kTmpfs ||
                          file.file_system() == storage::FileSystem::kMemory;
   if (in_memory) return {};
@@ -131,7 +131,7 @@ Result<std::unique_ptr<storage::File>> open_nearest(const std::string& path) {
 
 Result<std::shared_ptr<const model::Machine>> KnownStorage::add_to(write::WriteFacts& facts,
                                                                    const std::string& path) const {
-  if (!machine_) return tl::unexpected<Error>(machine_.error());
+  if (!machine_) return failure(machine_.error());
   const auto place = open_nearest(path);
   // What is wrong with it is said by who makes the dataset there.
   if (!place) return Known();

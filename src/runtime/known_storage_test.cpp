@@ -24,7 +24,7 @@ class KnownStorageTest : public ::testing::Test {
   Result<ReadPlan> plan_with(const RuntimeOptions& options) const {
     Runtime runtime(options);
     const auto file = runtime.open(path);
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     return file->read_session({}, {.access = Access::kBuffered}).map([](const Session& session) {
       return session.plan();
     });

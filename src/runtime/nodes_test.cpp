@@ -23,12 +23,12 @@ using read::is_words;
 using read::reads_words;
 using read::result_of;
 
-constexpr std::uint64_t kFileBytes = 3'000'001;
+constexpr std::uint64_t kFileOfNodesBytes = 3'000'001;
 
 /// The bytes go by the agents' connections, and by what would be MPI.
 class NodesTest : public ::testing::TestWithParam<Bulk> {
  protected:
-  NodesTest() { read::write_words(path, kFileBytes); }
+  NodesTest() { read::write_words(path, kFileOfNodesBytes); }
 
   template <class F>
   void on_ranks(std::uint32_t count, std::uint32_t per_node, F test) {
@@ -65,15 +65,15 @@ TEST_P(NodesTest, agents_of_some_nodes_read_for_all) {
         ASSERT_TRUE(session) << session.error().message();
         EXPECT_EQ(session->plan().agent_nodes, nodes);
         EXPECT_EQ(session->plan().agents, Agents::kPerNode);
-        EXPECT_TRUE(reads_words(*session, {0, kFileBytes}));
-        EXPECT_TRUE(reads_words(*session, {kFileBytes - 5, 5}));
+        EXPECT_TRUE(reads_words(*session, {0, kFileOfNodesBytes}));
+        EXPECT_TRUE(reads_words(*session, {kFileOfNodesBytes - 5, 5}));
         const SessionReport report = session->report();
         const std::uint32_t node = ranks.nodes().node_of(ranks.rank()).number;
         const bool reads = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
         const std::uint64_t from_others = report.bytes_from_nodes;
         EXPECT_EQ(from_others > 0, !reads || nodes.size() > 1);
         EXPECT_EQ(from_others == report.bytes_read, !reads);
-        EXPECT_GE(report.bytes_read, kFileBytes);
+        EXPECT_GE(report.bytes_read, kFileOfNodesBytes);
       });
     }
   }
@@ -83,8 +83,9 @@ TEST_P(NodesTest, odd_extents_arrive_whole) {
   on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
     const auto file = runtime.open(path);
     ASSERT_TRUE(file);
-    for (const ByteRange extent : {ByteRange{1, 1}, ByteRange{5000, 70'001},
-                                   ByteRange{kFileBytes - 1, 1}, ByteRange{12'345, 1'000'000}}) {
+    for (const ByteRange extent :
+         {ByteRange{1, 1}, ByteRange{5000, 70'001}, ByteRange{kFileOfNodesBytes - 1, 1},
+          ByteRange{12'345, 1'000'000}}) {
       const auto session = file->read_session({extent.offset, extent.size}, read_by({0}));
       ASSERT_TRUE(session) << session.error().message();
       EXPECT_TRUE(reads_words(*session, extent));
@@ -137,7 +138,7 @@ TEST_P(NodesTest, one_node_reads_for_itself_whatever_the_plan_says) {
   on_ranks(2, 2, [&](Runtime& runtime, comm::Communicator&) {
     const auto session = runtime.open(path)->read_session({}, read_by({0}));
     ASSERT_TRUE(session) << session.error().message();
-    EXPECT_TRUE(reads_words(*session, {0, kFileBytes}));
+    EXPECT_TRUE(reads_words(*session, {0, kFileOfNodesBytes}));
   });
 }
 
@@ -151,7 +152,7 @@ TEST_P(NodesTest, a_node_that_comes_late_or_not_at_all_keeps_nobody_waiting) {
     }
     const auto session = file->read_session({}, read_by({1}));
     ASSERT_TRUE(session) << session.error().message();
-    EXPECT_TRUE(reads_words(*session, {0, kFileBytes}));
+    EXPECT_TRUE(reads_words(*session, {0, kFileOfNodesBytes}));
     if (runtime.rank() != 1) {
       EXPECT_TRUE(ranks.barrier());
     }
@@ -198,7 +199,7 @@ TEST_P(NodesTest, if_the_agent_that_reads_ends_others_read_for_themselves) {
           runtime.reset();
           return ranks->barrier();
         }
-        EXPECT_TRUE(reads_words(*session, {0, kFileBytes}));
+        EXPECT_TRUE(reads_words(*session, {0, kFileOfNodesBytes}));
         return ranks->barrier();
       });
   EXPECT_TRUE(outcome) << outcome.error().message();

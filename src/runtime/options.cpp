@@ -73,35 +73,35 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   const ConfigSource source{
       .keys = kKeys, .environment = environment, .file = {}, .other_variables = kOtherVariables};
   const auto config = Config::load(source);
-  if (!config) return tl::unexpected<Error>(config.error());
+  if (!config) return failure(config.error());
   RuntimeOptions options;
   const auto budget =
       config->bytes("budget", {options.budget_bytes, kBudgetBytesMin, kBudgetBytesMax});
-  if (!budget) return tl::unexpected<Error>(budget.error());
+  if (!budget) return failure(budget.error());
   const auto cache = config->bytes("buffer_cache", {options.buffer_cache_bytes, 0, kCacheBytesMax});
-  if (!cache) return tl::unexpected<Error>(cache.error());
+  if (!cache) return failure(cache.error());
   options.buffer_cache_bytes = *cache;
   const auto copy_threads =
       config->count("copy_threads", {options.copy_threads, 0, kCopyThreadsMax});
-  if (!copy_threads) return tl::unexpected<Error>(copy_threads.error());
+  if (!copy_threads) return failure(copy_threads.error());
   const auto engine = config->text("engine", "auto").and_then(parse_engine);
-  if (!engine) return tl::unexpected<Error>(engine.error());
+  if (!engine) return failure(engine.error());
   const auto network = config->text("network", "");
-  if (!network) return tl::unexpected<Error>(network.error());
+  if (!network) return failure(network.error());
   const auto bulk = config->text("bulk", "auto").and_then(parse_bulk);
-  if (!bulk) return tl::unexpected<Error>(bulk.error());
+  if (!bulk) return failure(bulk.error());
   const auto machine = config->text("machine", "");
-  if (!machine) return tl::unexpected<Error>(machine.error());
+  if (!machine) return failure(machine.error());
   options.machine = *machine;
   options.bulk = *bulk;
   options.network = *network;
   const auto placement = config->text("placement", "in-rank").and_then(parse_placement);
-  if (!placement) return tl::unexpected<Error>(placement.error());
+  if (!placement) return failure(placement.error());
   const auto writer_cores = config->text("writer_cores", "apart").and_then(parse_writer_cores);
-  if (!writer_cores) return tl::unexpected<Error>(writer_cores.error());
+  if (!writer_cores) return failure(writer_cores.error());
   options.writer_cores = *writer_cores;
   const auto profile = config->text("profile", "");
-  if (!profile) return tl::unexpected<Error>(profile.error());
+  if (!profile) return failure(profile.error());
   if (config->is_set("profile")) options.profile = *profile;
   options.budget_bytes = *budget;
   options.copy_threads = static_cast<unsigned>(*copy_threads);

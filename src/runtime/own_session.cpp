@@ -17,11 +17,11 @@ Result<SharedSession> own_session(RuntimeCore& runtime, Way way, const SessionRe
                   .available_bytes = runtime.windows()->available_bytes(),
                   .total_bytes = runtime.windows()->budget_bytes()};
   if (auto known = runtime.storage().add_to(facts, *way.file); !known)
-    return tl::unexpected<Error>(known.error());
+    return failure(known.error());
   auto complete = plan_read(facts, request.plan);
-  if (!complete) return tl::unexpected<Error>(complete.error());
+  if (!complete) return failure(complete.error());
   auto agent = runtime.agent_for(*complete->access);
-  if (!agent) return tl::unexpected<Error>(agent.error());
+  if (!agent) return failure(agent.error());
   auto host = read::SessionHost::open({.file = std::move(way.file),
                                        .extent = request.extent,
                                        .plan = std::move(*complete),
@@ -30,7 +30,7 @@ Result<SharedSession> own_session(RuntimeCore& runtime, Way way, const SessionRe
                                        .executor = &runtime.executor(),
                                        .cached = way.cached,
                                        .handle = request.handle});
-  if (!host) return tl::unexpected<Error>(host.error());
+  if (!host) return failure(host.error());
   (*agent)->serve(*host);
   return *host;
 }

@@ -10,14 +10,14 @@
 namespace forebay {
 namespace {
 
-std::vector<comm::Make> makes() {
+std::vector<comm::Make> ranks_makes() {
   std::vector<comm::Make> all;
   for (const std::uint32_t count : {1, 2, 3, 7})
     all.push_back(comm::threads_make({.count = count}));
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, RanksSuite, testing::ValuesIn(makes()), comm::make_name);
+INSTANTIATE_TEST_SUITE_P(Threads, RanksSuite, testing::ValuesIn(ranks_makes()), comm::make_name);
 
 TEST(Ranks, what_cannot_be_used_is_told_by_the_first_call) {
   Runtime runtime(Ranks(Error({.kind = ErrorClass::kUnsupported, .operation = "use MPI"})));

@@ -49,14 +49,14 @@ Result<ByteRange> check_extent(const std::string& path, std::uint64_t size_bytes
 Status agree_on_size(const Result<std::shared_ptr<comm::Communicator>>& ranks,
                      const std::string& path,
                      const Result<std::uint64_t>& size) {
-  if (!ranks) return tl::unexpected<Error>(located(ranks.error(), path));
+  if (!ranks) return failure(located(ranks.error(), path));
   comm::Communicator& all_ranks = **ranks;
   const Status mine = size ? Status() : Status(tl::unexpect, size.error());
   if (all_ranks.size() == 1) return mine;
   if (const Status agreed = all_ranks.agree(mine); !agreed) return agreed;
   const auto least = all_ranks.all_reduce(comm::Reduction::kMin, *size);
   const auto most = all_ranks.all_reduce(comm::Reduction::kMax, *size);
-  if (!least || !most) return tl::unexpected<Error>((least ? most : least).error());
+  if (!least || !most) return failure((least ? most : least).error());
   if (*least == *most) return {};
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "open",
@@ -102,7 +102,7 @@ Result<SharedSession> make_session(RuntimeCore& runtime,
 Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
   const SessionHandle handle = runtime_->registry().next();
   const auto checked = check_extent(path(), size(), extent);
-  if (!checked) return tl::unexpected<Error>(checked.error());
+  if (!checked) return failure(checked.error());
   // Plans, agents and windows know nothing of files: what they refuse gets its place here.
   auto session = open_session(*checked, plan, handle).map_error([&](const Error& error) {
     return located(error, path(), checked->offset);
@@ -115,9 +115,9 @@ Result<Session> File::open_session(ByteRange extent,
                                    const ReadPlan& plan,
                                    const SessionHandle& handle) const {
   auto way = choose_way(opened_->buffered, {extent, plan.access}, runtime_->storage());
-  if (!way) return tl::unexpected<Error>(way.error());
+  if (!way) return failure(way.error());
   auto core = make_session(*runtime_, *way, {extent, plan, handle});
-  if (!core) return tl::unexpected<Error>(core.error());
+  if (!core) return failure(core.error());
   Session session(*core);
   runtime_->registry().enlist(*core, session);
   return session;
@@ -132,17 +132,17 @@ Runtime::~Runtime() { core_->stop(); }
 
 Result<File> Runtime::open(const std::string& path) {
   if (const Status may = core_->check_role("open"); !may)
-    return tl::unexpected<Error>(located(may.error(), path));
+    return failure(located(may.error(), path));
   auto opened = std::make_shared<File::Opened>();
   opened->path = path;
   const Result<std::uint64_t> size = [&]() -> Result<std::uint64_t> {
     auto file = storage::open_file(path);
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     opened->buffered = std::move(*file);
     return opened->buffered->size();
   }();
   if (const Status agreed = agree_on_size(core_->ranks(), path, size); !agreed)
-    return tl::unexpected<Error>(agreed.error());
+    return failure(agreed.error());
   opened->size_bytes = *size;
   return File(core_, std::move(opened));
 }
@@ -153,21 +153,20 @@ Result<Buffer> Runtime::allocate(std::uint64_t size_bytes, MemoryKind kind) {
 
 Result<OutputStream> Runtime::output_stream(const StreamPlan& plan) {
   if (const Status may = core_->check_role("make an output stream"); !may)
-    return tl::unexpected<Error>(may.error());
+    return failure(may.error());
   return core_->streams().open(plan, core_->executor());
 }
 
 Result<Dataset> Runtime::dataset(const std::string& path, const std::optional<WritePlan>& plan) {
   if (const Status may = core_->check_role("open a dataset"); !may)
-    return tl::unexpected<Error>(located(may.error(), path));
+    return failure(located(may.error(), path));
   return core_->open_dataset(path, plan).map([](std::shared_ptr<write::DatasetCore> core) {
     return Dataset(std::move(core));
   });
 }
 
 Result<Session> Runtime::session(const SessionHandle& handle) const {
-  if (const Status may = core_->check_role("find a session"); !may)
-    return tl::unexpected<Error>(may.error());
+  if (const Status may = core_->check_role("find a session"); !may) return failure(may.error());
   return core_->registry().find(handle);
 }
 

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "read/host.hpp"
+#include "runtime/cores.hpp"
 #include "runtime/engine_choice.hpp"
 #include "storage/file.hpp"
 
@@ -22,7 +24,7 @@ constexpr std::size_t kAgentDepth = 64;
 constexpr std::size_t kDirectThreads = 16;
 /// Copying from the page cache is bound by memory: more threads than this only take cores from the
 /// application.
-constexpr unsigned kCopyThreadsMax = 4;
+constexpr unsigned kOwnCopyThreadsMax = 4;
 /// With the agent of the own node, when a Runtime is made.
 constexpr std::chrono::seconds kJoinPatience{20};
 
@@ -34,7 +36,7 @@ Result<ReadPlan> plan_shared(const ReadFacts& facts, ReadPlan wanted) {
 
 unsigned copy_threads(const RuntimeOptions& options) {
   if (options.copy_threads != 0) return options.copy_threads;
-  return std::clamp(std::thread::hardware_concurrency() / 2, 1U, kCopyThreadsMax);
+  return std::clamp(std::thread::hardware_concurrency() / 2, 1U, kOwnCopyThreadsMax);
 }
 
 }  // namespace
@@ -60,6 +62,7 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
   if (!has_its_way)
     log(LogLevel::kWarning, "no rank is given to I/O here: this node has one rank only");
   join_node();
+  summons_ = connect_to_first();
 }
 
 Result<std::shared_ptr<read::Agent>> RuntimeCore::agent_for(Access access) {
@@ -77,9 +80,18 @@ void RuntimeCore::tell_of(const std::string& path, const ReadPlan& plan) const {
   log(LogLevel::kInfo, path + ": " + (is_said ? "" : access + ": ") + plan.reason);
 }
 
+void RuntimeCore::keep(std::shared_ptr<comm::Turns> turns) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(turns_, [](const auto& kept) { return kept->has_ended(); });
+  turns_.push_back(std::move(turns));
+}
+
 void RuntimeCore::stop() {
+  for (const auto& turns : turns_)
+    turns->stop();
   registry_.close_all();
   datasets_.end();
+  summons_ = nullptr;  // those given to I/O serve until then
   streams_.stop();
   if (node_) node_->stop();
   // Not under the lock: the agent's thread may be opening a session for another rank, and take it.
@@ -94,34 +106,57 @@ void RuntimeCore::stop() {
 
 Result<std::shared_ptr<write::DatasetCore>> RuntimeCore::open_dataset(
     const std::string& path, const std::optional<WritePlan>& wanted) {
-  if (!ranks_) return tl::unexpected<Error>(located(ranks_.error(), path));
+  if (!ranks_) return failure(located(ranks_.error(), path));
   comm::Communicator& ranks = **ranks_;
-  write::OpenRequest request;
+  write::OpenRequest request = dataset_request();
   request.path = path;
   request.wanted = wanted.value_or(WritePlan{});
-  request.facts.crew = write::crew_of(ranks);
+  request.executor = &executor();
   const auto machine = storage_.add_to(request.facts, path);
   const auto named = write_plan_from(process_environment());
-  const auto& queues = streams_.queues();
   Status mine;
-  if (!machine) mine = tl::unexpected<Error>(machine.error());
-  if (!named) mine = tl::unexpected<Error>(named.error());
-  if (!queues) mine = tl::unexpected<Error>(queues.error());
-  if (const Status agreed = ranks.agree(mine); !agreed)
-    return tl::unexpected<Error>(agreed.error());
+  if (!machine) mine = failure(machine.error());
+  if (!named) mine = failure(named.error());
+  if (!request.queues) mine = failure(request.queues.error());
+  if (const Status agreed = ranks.agree(mine); !agreed) return failure(agreed.error());
+  const auto cores = cores_of_first_node(ranks);
+  if (!cores) return failure(cores.error());
+  request.facts.cores_of_node = *cores;
   // Who runs the program knows more of the place than who wrote it.
   if (*named) request.wanted = **named;
+  const auto summons = summons_.map([](const auto& made) { return made.get(); });
+  return datasets_.open(
+      {.computing = ranks, .all = *division_->computing_first, .summons = summons}, request);
+}
+
+/// What is the same for all datasets, and for those that others open.
+write::OpenRequest RuntimeCore::dataset_request() const {
+  write::OpenRequest request;
+  request.facts.crew = write::crew_of(*division_->computing_first, division_->computing);
   request.links = {.network = options_.network};
-  request.queues = queues->get();
-  request.executor = &executor();
-  return datasets_.open(ranks, request);
+  request.queues = streams_.queues().map([](const auto& queues) { return queues.get(); });
+  request.buffers = buffers_;
+  request.log = options_.log;
+  return request;
+}
+
+/// Collective: connects the first rank with those given to I/O, where there are any.
+Result<std::unique_ptr<write::Summons>> RuntimeCore::connect_to_first() const {
+  const bool has_others = division_ && division_->computing < division_->all->size();
+  if (!has_others) return nullptr;
+  auto summons = write::Summons::open(*division_->computing_first, division_->computing,
+                                      {.network = options_.network});
+  if (!summons)
+    log(LogLevel::kWarning,
+        "ranks given to I/O cannot be called to write: " + summons.error().message());
+  return summons;
 }
 
 Result<std::shared_ptr<read::Agent>> RuntimeCore::copy_agent() {
   if (!buffered_) {
     auto started =
         read::CopyAgent::start(copy_threads(options_), [this] { loop_.offer_idle_work(); });
-    if (!started) return tl::unexpected<Error>(started.error());
+    if (!started) return failure(started.error());
     buffered_ = std::move(*started);
   }
   helps_when_idle_.store(true, std::memory_order_release);
@@ -208,11 +243,10 @@ Result<std::string> RuntimeCore::start_node_agent(std::uint32_t clients,
                                                   read::NodeLinks::Setup links) {
   clients_at_node_ = clients;
   auto chores = chores_of_node(clients, std::move(links));
-  if (!chores) return tl::unexpected<Error>(chores.error());
+  if (!chores) return failure(chores.error());
   const std::string name = node_agent_.lock()->name();
   const std::lock_guard lock(mutex_);
-  if (auto started = engine_agent(std::move(*chores)); !started)
-    return tl::unexpected<Error>(started.error());
+  if (auto started = engine_agent(std::move(*chores)); !started) return failure(started.error());
   return name;
 }
 
@@ -220,14 +254,14 @@ Result<std::shared_ptr<read::Chores>> RuntimeCore::chores_of_node(std::uint32_t 
                                                                   read::NodeLinks::Setup links) {
   auto agent = read::NodeAgent::start(
       clients, [this](read::NodeAgent::Order order) { return open_host(std::move(order)); });
-  if (!agent) return tl::unexpected<Error>(agent.error());
+  if (!agent) return failure(agent.error());
   (*agent)->tell_when_all_left([this] { clients_left_.set_value(); });
   node_agent_ = *agent;
   if (links.links.empty()) return std::shared_ptr<read::Chores>(*agent);
   for (const auto& link : links.links)
     links.nodes.push_back(division_->all->nodes().node_of(link->peer()).number);
   auto started = read::NodeLinks::start(std::move(links));
-  if (!started) return tl::unexpected<Error>(started.error());
+  if (!started) return failure(started.error());
   node_links_ = *started;
   (*started)->set_sessions(
       {.open = [weak = std::weak_ptr(*agent)](
@@ -237,7 +271,7 @@ Result<std::shared_ptr<read::Chores>> RuntimeCore::chores_of_node(std::uint32_t 
              if (const auto open = weak.lock()) open->leave(handle);
            }});
   auto list = read::ChoreList::of({*started, *agent});
-  if (!list) return tl::unexpected<Error>(list.error());
+  if (!list) return failure(list.error());
   return std::shared_ptr<read::Chores>(*list);
 }
 
@@ -246,7 +280,7 @@ Result<std::shared_ptr<read::Chores>> RuntimeCore::chores_of_node(std::uint32_t 
 Result<std::shared_ptr<read::NodeClient>> RuntimeCore::connect_to_node(
     const std::string& own_name) {
   const auto names = division_->all->all_gather(std::as_bytes(std::span(own_name)));
-  if (!names) return tl::unexpected<Error>(names.error());
+  if (!names) return failure(names.error());
   if (role() == Role::kAgent) return nullptr;
   const comm::Rank agent = division_->here.agent;
   const comm::Bytes& bytes = names->at(agent.number);
@@ -263,20 +297,34 @@ Status RuntimeCore::check_role(const char* operation) const {
   if (role() == Role::kCompute) return {};
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = operation,
-                  .cause = "this rank only reads for others (Role::kAgent): call Runtime::serve() "
-                           "on it, and open files on the ranks of Runtime::compute()"});
+                  .cause = "this rank only reads and writes for others (Role::kAgent): call "
+                           "Runtime::serve() on it, and open files on the ranks of "
+                           "Runtime::compute()"});
 }
 
-Status RuntimeCore::serve() const {
-  if (!division_) return tl::unexpected<Error>(division_.error());
+Status RuntimeCore::serve() {
+  if (!division_) return failure(division_.error());
   if (role() == Role::kCompute) {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = "serve",
                     .cause = "this rank computes (Role::kCompute): only ranks whose "
                              "Runtime::role() is Role::kAgent serve"});
   }
+  if (summons_ && *summons_) serve_datasets(**summons_);
   if (served_.valid()) served_.wait();
   return {};
+}
+
+/// Until the first rank has ended: without it nothing is opened any more.
+void RuntimeCore::serve_datasets(write::Summons& summons) {
+  while (const auto told = summons.next()) {
+    auto decision = write::decision_from(*told);
+    // Those who open it are told what goes wrong; here nobody asks.
+    FOREBAY_ASSERT(decision);
+    std::ignore =
+        datasets_.join(*division_->computing_first, std::move(*decision), dataset_request());
+  }
+  datasets_.wait_for_joined();
 }
 
 /// How the file of a session is read here: as the rank found that asks for it, or as this node
@@ -285,7 +333,7 @@ Result<Way> RuntimeCore::way_of(const read::NodeAgent::Order& order) const {
   const read::OpenRequest& request = order.request;
   if (!request.access) {
     auto file = storage::open_file(request.path);
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     return choose_way(std::move(*file), {request.extent, request.plan.access}, storage_);
   }
   if (!order.file) {
@@ -296,7 +344,7 @@ Result<Way> RuntimeCore::way_of(const read::NodeAgent::Order& order) const {
                              "descriptors left"});
   }
   auto file = storage::open_descriptor(order.file.get(), request.path, {.access = *request.access});
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   return Way{.file = std::move(*file), .access = *request.access, .reason = request.access_reason};
 }
 
@@ -316,12 +364,12 @@ std::shared_ptr<read::RemoteReader> RuntimeCore::remote_of(
 Result<read::NodeAgent::Hosted> RuntimeCore::open_host(read::NodeAgent::Order order) {
   const read::OpenRequest& request = order.request;
   auto way = way_of(order);
-  if (!way) return tl::unexpected<Error>(way.error());
+  if (!way) return failure(way.error());
   // What comes from other nodes is like a device, whatever holds it there.
   const bool is_shared_out = linked_nodes_ > 1 && !request.plan.agent_nodes.empty();
   const Access like = is_shared_out ? Access::kDirect : way->access;
   auto agent = agent_for(like);
-  if (!agent) return tl::unexpected<Error>(agent.error());
+  if (!agent) return failure(agent.error());
   const auto turn = take_turn();
   ReadFacts facts{.extent = request.extent,
                   .access = like,
@@ -331,10 +379,9 @@ Result<read::NodeAgent::Hosted> RuntimeCore::open_host(read::NodeAgent::Order or
                   .total_bytes = windows_->budget_bytes(),
                   .ranks_at_node = division_->here.sharing(),
                   .linked_nodes = linked_nodes_};
-  if (auto known = storage_.add_to(facts, *way->file); !known)
-    return tl::unexpected<Error>(known.error());
+  if (auto known = storage_.add_to(facts, *way->file); !known) return failure(known.error());
   auto plan = plan_shared(facts, request.plan);
-  if (!plan) return tl::unexpected<Error>(plan.error());
+  if (!plan) return failure(plan.error());
   plan->access = way->access;
   auto remote = remote_of(request, *plan, *agent);
   auto host = read::SessionHost::open({.file = std::move(way->file),
@@ -347,7 +394,7 @@ Result<read::NodeAgent::Hosted> RuntimeCore::open_host(read::NodeAgent::Order or
                                        .make_books = std::move(order.make_books),
                                        .clients = clients_at_node_ + 1,
                                        .remote = std::move(remote)});
-  if (!host) return tl::unexpected<Error>(host.error());
+  if (!host) return failure(host.error());
   (*agent)->serve(*host);
   // Who joins is told what it would be told if it were the first: by the facts of that moment, as
   // the memory that the session has now is missing from those of this one.
@@ -355,7 +402,7 @@ Result<read::NodeAgent::Hosted> RuntimeCore::open_host(read::NodeAgent::Order or
                                  .check_plan = [facts](const ReadPlan& other) -> Status {
                                    const auto checked = plan_shared(facts, other);
                                    if (checked) return {};
-                                   return tl::unexpected<Error>(checked.error());
+                                   return failure(checked.error());
                                  }};
 }
 

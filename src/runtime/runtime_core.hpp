@@ -12,8 +12,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "comm/communicator.hpp"
+#include "comm/turns.hpp"
 #include "read/copy_agent.hpp"
 #include "read/engine_agent.hpp"
 #include "read/node_agent.hpp"
@@ -52,7 +54,7 @@ class RuntimeCore {
   /// Success where this rank may open files.
   Status check_role(const char* operation) const;
   /// As Runtime::serve().
-  Status serve() const;
+  Status serve();
 
   SessionRegistry& registry() noexcept { return registry_; }
   /// The line to the agent of this node; null where this rank reads for itself.
@@ -68,6 +70,9 @@ class RuntimeCore {
   Result<std::shared_ptr<write::DatasetCore>> open_dataset(const std::string& path,
                                                            const std::optional<WritePlan>& wanted);
   shm::BufferSource& buffers() noexcept { return *buffers_; }
+  /// For as long as other ranks may want some, at most until the Runtime ends.
+  void keep(std::shared_ptr<comm::Turns> turns);
+  const RuntimeOptions& options() const noexcept { return options_; }
 
   /// Who wonders why a file is read as it is finds the answer in the log.
   void tell_of(const std::string& path, const ReadPlan& plan) const;
@@ -91,6 +96,9 @@ class RuntimeCore {
   std::shared_ptr<read::RemoteReader> remote_of(const read::OpenRequest& request,
                                                 const ReadPlan& plan,
                                                 const std::shared_ptr<read::Agent>& agent) const;
+  write::OpenRequest dataset_request() const;
+  Result<std::unique_ptr<write::Summons>> connect_to_first() const;
+  void serve_datasets(write::Summons& summons);
   void log(LogLevel level, const std::string& text) const;
 
   const RuntimeOptions options_;
@@ -103,6 +111,7 @@ class RuntimeCore {
   SessionRegistry registry_;
   Streams streams_;
   Datasets datasets_;
+  Result<std::unique_ptr<write::Summons>> summons_ = nullptr;  ///< null where all compute
   std::uint32_t ranks_at_node_ = 1;
   std::uint32_t linked_nodes_ = 1;
   // Where the node's agent is: set before it starts.
@@ -116,6 +125,7 @@ class RuntimeCore {
   std::mutex mutex_;
   std::shared_ptr<read::Agent> direct_;
   std::shared_ptr<read::CopyAgent> buffered_;  // once made, never replaced
+  std::vector<std::shared_ptr<comm::Turns>> turns_;
   std::atomic<bool> helps_when_idle_{false};
 };
 

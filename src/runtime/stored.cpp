@@ -45,7 +45,7 @@ Result<SharedSession> open_session(RuntimeCore& runtime,
                                    const ReadPlan& wanted,
                                    restore::Width width) {
   auto way = choose_way(file, {extent, wanted.access}, runtime.storage());
-  if (!way) return tl::unexpected<Error>(way.error());
+  if (!way) return failure(way.error());
   const ReadPlan plan = plan_for(runtime, *way, wanted, width);
   auto session = own_session(runtime, std::move(*way), {extent, plan, {}});
   if (!session) return session;
@@ -54,14 +54,32 @@ Result<SharedSession> open_session(RuntimeCore& runtime,
   return session;
 }
 
+/// Turns that are kept for others when this rank wants none any more; null: no need.
+Result<std::shared_ptr<comm::Turns>> open_turns(RuntimeCore& runtime,
+                                                const StoredOptions& options) {
+  comm::Communicator& ranks = **runtime.ranks();
+  std::uint32_t at_once = options.readers_at_once;
+  const Status told = ranks.broadcast(std::as_writable_bytes(std::span(&at_once, 1)), {0});
+  if (!told) return failure(told.error());
+  if (at_once == 0 || at_once >= ranks.size()) return nullptr;
+  auto turns =
+      comm::Turns::open(ranks, {.network = runtime.options().network}, {.at_once = at_once});
+  if (!turns) return turns;
+  runtime.keep(*turns);
+  return std::shared_ptr<comm::Turns>(turns->get(),
+                                      [kept = *turns](comm::Turns*) { kept->leave(); });
+}
+
 }  // namespace
 
 Result<StoredDataset> Runtime::open_dataset(const std::string& path, const StoredOptions& options) {
   if (const Status may = core_->check_role("open a dataset"); !may)
-    return tl::unexpected<Error>(located(may.error(), path));
-  if (!core_->ranks()) return tl::unexpected<Error>(located(core_->ranks().error(), path));
+    return failure(located(may.error(), path));
+  if (!core_->ranks()) return failure(located(core_->ranks().error(), path));
   auto steps = restore::read_together(**core_->ranks(), path);
-  if (!steps) return tl::unexpected<Error>(steps.error());
+  if (!steps) return failure(steps.error());
+  auto turns = open_turns(*core_, options);
+  if (!turns) return failure(located(turns.error(), path));
   const auto opener = [core = core_](const auto& file, ByteRange extent, const ReadPlan& plan,
                                      restore::Width width) {
     return open_session(*core, file, extent, plan, width);
@@ -71,7 +89,8 @@ Result<StoredDataset> Runtime::open_dataset(const std::string& path, const Store
                                   .steps = std::move(*steps),
                                   .options = options,
                                   .open_session = opener,
-                                  .executor = &core_->executor()}));
+                                  .executor = &core_->executor(),
+                                  .turns = std::move(*turns)}));
 }
 
 }  // namespace forebay

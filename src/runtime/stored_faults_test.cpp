@@ -20,7 +20,7 @@ using format::Codec;
 using format::TestStep;
 using format::TestWriter;
 
-constexpr std::uint64_t kParts = 12;
+constexpr std::uint64_t kFaultyParts = 12;
 constexpr std::uint32_t kFiles = 3;
 /// What is damaged is told in less than a second; by sanitized code on busy cores, later.
 constexpr std::chrono::seconds kPatience{kThreadSanitizer || kAddressSanitizer ? 30 : 1};
@@ -46,7 +46,7 @@ class StoredFaults : public testing::Test {
   void expect_lost(const StoredStep& step,
                    const std::function<bool(std::uint64_t)>& lost,
                    const std::function<void(std::uint64_t, const Error&)>& check) {
-    for (std::uint64_t part = 0; part < kParts; ++part) {
+    for (std::uint64_t part = 0; part < kFaultyParts; ++part) {
       if (!lost(part)) {
         expect_part(step, Part{part});
         continue;
@@ -83,7 +83,7 @@ class StoredFaults : public testing::Test {
 };
 
 TEST_F(StoredFaults, a_flipped_bit_of_data_costs_its_part_and_no_other) {
-  writer_.write(large_step(4, kParts, kFiles));
+  writer_.write(large_step(4, kFaultyParts, kFiles));
   std::uint64_t at = 0;
   {
     const StoredStep step = newest_of(runtime_, path_);
@@ -107,7 +107,7 @@ TEST_F(StoredFaults, a_flipped_bit_of_data_costs_its_part_and_no_other) {
 }
 
 TEST_F(StoredFaults, without_verification_damage_is_read) {
-  writer_.write(large_step(4, kParts, kFiles));
+  writer_.write(large_step(4, kFaultyParts, kFiles));
   const std::uint64_t at = [&] { return middle_of(newest_of(runtime_, path_), 3); }();
   flip(file(file_of(3)), at);
   const StoredStep step = newest_of(runtime_, path_, {.verification = Verification::kOff});
@@ -121,7 +121,7 @@ TEST_F(StoredFaults, without_verification_damage_is_read) {
 }
 
 TEST_F(StoredFaults, a_flipped_bit_of_an_index_costs_its_file) {
-  writer_.write(large_step(4, kParts, kFiles));
+  writer_.write(large_step(4, kFaultyParts, kFiles));
   flip(file(1), std::filesystem::file_size(file(1)) - format::kPageBytes + 300);
   const StoredStep step = newest_of(runtime_, path_);
   ASSERT_EQ(step.damages().size(), 1U);
@@ -136,7 +136,7 @@ TEST_F(StoredFaults, a_flipped_bit_of_an_index_costs_its_file) {
 }
 
 TEST_F(StoredFaults, a_lost_file_costs_what_was_in_it) {
-  writer_.write(large_step(4, kParts, kFiles));
+  writer_.write(large_step(4, kFaultyParts, kFiles));
   std::filesystem::remove(file(2));
   const StoredStep step = newest_of(runtime_, path_);
   expect_lost(
@@ -148,7 +148,7 @@ TEST_F(StoredFaults, a_lost_file_costs_what_was_in_it) {
 }
 
 TEST_F(StoredFaults, a_file_that_is_cut_while_it_is_open_is_short) {
-  writer_.write(large_step(4, kParts, kFiles));
+  writer_.write(large_step(4, kFaultyParts, kFiles));
   const StoredStep step = newest_of(runtime_, path_);
   const std::uint64_t at = middle_of(step, 3);
   std::filesystem::resize_file(file(file_of(3)), at);
@@ -160,17 +160,17 @@ TEST_F(StoredFaults, a_file_that_is_cut_while_it_is_open_is_short) {
 }
 
 TEST_F(StoredFaults, a_damaged_header_keeps_nobody_from_reading) {
-  writer_.write(large_step(4, kParts, kFiles));
+  writer_.write(large_step(4, kFaultyParts, kFiles));
   for (std::uint32_t number = 0; number < kFiles; ++number)
     flip(file(number), 20);
   const StoredStep step = newest_of(runtime_, path_);
-  for (std::uint64_t part = 0; part < kParts; ++part)
+  for (std::uint64_t part = 0; part < kFaultyParts; ++part)
     expect_part(step, Part{part});
 }
 
 TEST_F(StoredFaults, a_torn_slot_leaves_the_step_before) {
-  writer_.write(large_step(4, kParts, kFiles));
-  writer_.write(large_step(5, kParts, kFiles));
+  writer_.write(large_step(4, kFaultyParts, kFiles));
+  writer_.write(large_step(5, kFaultyParts, kFiles));
   const std::uint64_t newest_slot = writer_.state().generation % 2;
   flip(path_ + "/commits", newest_slot * format::kPageBytes + 200);
   const auto dataset = runtime_.open_dataset(path_);
@@ -184,7 +184,7 @@ TEST_F(StoredFaults, a_torn_slot_leaves_the_step_before) {
 
 TEST_F(StoredFaults, every_byte_of_a_compressed_dataset_is_guarded) {
   std::mt19937_64 random(read::Random().seed());
-  TestStep written = large_step(4, kParts, 1);
+  TestStep written = large_step(4, kFaultyParts, 1);
   written.codec = Codec::kZstd;
   writer_.write(written);
   const std::uint64_t size = std::filesystem::file_size(file(0));
@@ -193,7 +193,7 @@ TEST_F(StoredFaults, every_byte_of_a_compressed_dataset_is_guarded) {
     flip(file(0), at);
     const auto step = runtime_.open_dataset(path_).value().step(4);
     ASSERT_TRUE(step) << step.error().message();
-    for (std::uint64_t part = 0; part < kParts; ++part) {
+    for (std::uint64_t part = 0; part < kFaultyParts; ++part) {
       std::vector<double> values(elements_in(part));
       const auto got = step->read("speed", Part{part}, std::span(values)).wait();
       ASSERT_TRUE(!got || values == values_of(4, part, values.size())) << "flipped at " << at;
@@ -229,10 +229,10 @@ TEST_F(StoredFaults, a_lost_file_is_never_filled_in) {
 
 TEST_F(StoredFaults, steps_that_are_published_or_dropped_meanwhile_change_nothing_that_is_open) {
   for (std::uint64_t step = 1; step <= 3; ++step)
-    writer_.write(large_step(step, kParts, kFiles));
+    writer_.write(large_step(step, kFaultyParts, kFiles));
   const auto dataset = runtime_.open_dataset(path_);
   const StoredStep first = dataset->step(1).value();
-  writer_.write(large_step(4, kParts, kFiles));
+  writer_.write(large_step(4, kFaultyParts, kFiles));
   writer_.drop_before(3);
   EXPECT_EQ(dataset->newest_step(), 3U);
   EXPECT_EQ(error_class(dataset->step(4)), ErrorClass::kNotFound);
@@ -246,9 +246,9 @@ TEST_F(StoredFaults, steps_that_are_published_or_dropped_meanwhile_change_nothin
 }
 
 TEST_F(StoredFaults, bytes_of_a_recycled_file_are_never_data) {
-  writer_.write(large_step(1, kParts, kFiles));
+  writer_.write(large_step(1, kFaultyParts, kFiles));
   const StoredStep first = newest_of(runtime_, path_);
-  writer_.write(large_step(2, kParts, kFiles));
+  writer_.write(large_step(2, kFaultyParts, kFiles));
   writer_.drop_before(2);
   // The files of step 1 are overwritten in place, with what is at the same places of step 2.
   for (std::uint32_t number = 0; number < kFiles; ++number) {
@@ -256,7 +256,7 @@ TEST_F(StoredFaults, bytes_of_a_recycled_file_are_never_data) {
     std::fstream to(file(number, 0), std::ios::in | std::ios::out | std::ios::binary);
     to << from.rdbuf();
   }
-  for (std::uint64_t part = 0; part < kParts; ++part) {
+  for (std::uint64_t part = 0; part < kFaultyParts; ++part) {
     if (elements_in(part) == 0) continue;
     std::vector<double> values(elements_in(part));
     const auto got = first.read("speed", Part{part}, std::span(values)).wait();

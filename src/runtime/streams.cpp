@@ -17,7 +17,7 @@ namespace {
 /// What one device has under way by all streams, at most.
 constexpr std::size_t kDeviceDepth = 128;
 /// Threads that keep a device busy where io_uring cannot be used.
-constexpr std::size_t kDirectThreads = 8;
+constexpr std::size_t kQueueThreads = 8;
 /// Copying into the page cache takes a core each, and waits for the others that write to the same
 /// file: so one, unless there are many cores.
 constexpr unsigned kCoresPerCopier = 4;
@@ -41,7 +41,7 @@ Result<std::unique_ptr<storage::Backend>> make_backend(const Streams::Options& o
   if (access == Access::kDirect) {
     return storage::make_backend({.choice = options.choice,
                                   .queue_depth = kDeviceDepth,
-                                  .worker_count = kDirectThreads,
+                                  .worker_count = kQueueThreads,
                                   .worker_cpus = {},
                                   .log = options.log});
   }
@@ -71,14 +71,14 @@ Result<std::shared_ptr<stream::DeviceQueues>> make_queues(const Streams::Options
 Streams::Streams(const Options& options) : options_(options), queues_(make_queues(options)) {}
 
 Result<OutputStream> Streams::open(const StreamPlan& plan, Executor& executor) {
-  if (!queues_) return tl::unexpected<Error>(queues_.error());
+  if (!queues_) return failure(queues_.error());
   auto complete = plan_stream(plan);
-  if (!complete) return tl::unexpected<Error>(complete.error());
+  if (!complete) return failure(complete.error());
   auto core = stream::StreamCore::make({.plan = std::move(*complete),
                                         .queues = *queues_,
                                         .executor = &executor,
                                         .log = options_.log});
-  if (!core) return tl::unexpected<Error>(core.error());
+  if (!core) return failure(core.error());
   const std::lock_guard lock(mutex_);
   std::erase_if(open_, [](const auto& weak) { return weak.expired(); });
   open_.push_back(*core);

@@ -22,6 +22,7 @@
 
 #include "base/sanitizer.hpp"
 #include "comm/testing.hpp"
+#include "read/node_links.hpp"
 #include "read/testing.hpp"
 #include "storage/file.hpp"
 
@@ -189,6 +190,9 @@ class Warnings final : public LogSink {
 class RanksSuite : public comm::MakeTest {};
 
 /// What ranks must do of which some are given to I/O.
-class DedicatedSuite : public comm::MakeTest {};
+class DedicatedSuite : public comm::MakeTest {
+ protected:
+  void TearDown() override { EXPECT_EQ(read::lost_sends(), 0U); }
+};
 
 }  // namespace forebay

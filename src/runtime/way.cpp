@@ -18,7 +18,7 @@ Result<std::shared_ptr<storage::File>> open_for(const std::shared_ptr<storage::F
                                                 Access access) {
   if (access == Access::kBuffered) return buffered;
   auto direct = storage::reopen(*buffered, {.access = Access::kDirect});
-  if (!direct) return tl::unexpected<Error>(direct.error());
+  if (!direct) return failure(direct.error());
   return std::shared_ptr<storage::File>(std::move(*direct));
 }
 
@@ -38,7 +38,7 @@ Result<Way> choose_way(const std::shared_ptr<storage::File>& buffered,
     way.reason = "access as given";
   }
   auto file = open_for(buffered, way.access);
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   way.file = std::move(*file);
   return way;
 }

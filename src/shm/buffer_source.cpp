@@ -38,10 +38,9 @@ Status check_request(std::uint64_t size_bytes, MemoryKind kind) {
 Result<NodeMemory> make_memory(std::uint64_t size_bytes, MemoryKind kind) {
   auto memory = NodeMemory::create("forebay-buffer", size_bytes);
   if (!memory) return memory;
-  if (auto taken = memory->prefault({0, size_bytes}); !taken)
-    return tl::unexpected<Error>(taken.error());
+  if (auto taken = memory->prefault({0, size_bytes}); !taken) return failure(taken.error());
   if (kind != MemoryKind::kPinned) return memory;
-  if (auto pinned = memory->pin(); !pinned) return tl::unexpected<Error>(pinned.error());
+  if (auto pinned = memory->pin(); !pinned) return failure(pinned.error());
   return memory;
 }
 
@@ -78,13 +77,12 @@ std::shared_ptr<BufferSource> BufferSource::make(std::uint64_t cached_bytes_max)
 BufferSource::~BufferSource() { keep_nothing(); }
 
 Result<Buffer> BufferSource::allocate(std::uint64_t size_bytes, MemoryKind kind) {
-  if (auto possible = check_request(size_bytes, kind); !possible)
-    return tl::unexpected<Error>(possible.error());
+  if (auto possible = check_request(size_bytes, kind); !possible) return failure(possible.error());
   if (size_bytes == 0) return BufferLease::lend(nullptr, 0, kind);
   auto block = size_bytes > kBlockBytesMax
                    ? take_whole((size_bytes + kSlabBytes - 1) / kSlabBytes * kSlabBytes, kind)
                    : take_part(std::bit_ceil(std::max(size_bytes, kDirectBytes)), kind);
-  if (!block) return tl::unexpected<Error>(block.error());
+  if (!block) return failure(block.error());
   auto lease = std::make_unique<BufferLease>(shared_from_this(), std::move(*block));
   return BufferLease::lend(std::move(lease), size_bytes, kind);
 }
@@ -93,7 +91,7 @@ Result<BufferBlock> BufferSource::take_whole(std::uint64_t size_bytes, MemoryKin
   if (auto kept = find_kept(size_bytes, kind))
     return BufferBlock{.kind = kind, .whole = std::move(*kept)};
   auto made = make_memory(size_bytes, kind);
-  if (!made) return tl::unexpected<Error>(made.error());
+  if (!made) return failure(made.error());
   const std::lock_guard lock(mutex_);
   counts_.lent_bytes += size_bytes;
   ++counts_.made_count;
@@ -142,6 +140,26 @@ std::optional<NodeMemory> BufferSource::find_kept(std::uint64_t size_bytes, Memo
   NodeMemory found = std::move(best->memory);
   kept_.erase(best);
   return found;
+}
+
+Result<MemoryLoan> BufferSource::borrow(const char* label, std::uint64_t size_bytes) {
+  if (auto kept = find_kept(size_bytes, MemoryKind::kHost))
+    return MemoryLoan{.memory = std::move(*kept), .is_ready = true};
+  auto made = NodeMemory::create(label, size_bytes);
+  if (!made) return failure(made.error());
+  const std::lock_guard lock(mutex_);
+  counts_.lent_bytes += size_bytes;
+  ++counts_.made_count;
+  return MemoryLoan{.memory = std::move(*made)};
+}
+
+void BufferSource::give_back(MemoryLoan loan) noexcept {
+  Gone gone;
+  const std::lock_guard lock(mutex_);
+  Kept memory{.kind = MemoryKind::kHost, .memory = std::move(loan.memory)};
+  if (loan.is_ready) return keep(std::move(memory), gone);
+  counts_.lent_bytes -= memory.memory.bytes().size();
+  gone.memories.push_front(std::move(memory));
 }
 
 void BufferSource::give_back(BufferBlock block) noexcept {

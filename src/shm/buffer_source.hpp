@@ -40,6 +40,12 @@ struct BufferBlock {
   std::byte* data() const noexcept { return memory().bytes().data() + offset_bytes; }
 };
 
+/// A whole memory for who cuts it up itself.
+struct MemoryLoan {
+  NodeMemory memory;
+  bool is_ready = false;  ///< all of it is faulted in
+};
+
 class BufferSource;
 
 /// What a Buffer holds: a block, and whom it goes back to at the end.
@@ -75,6 +81,12 @@ class BufferSource : public std::enable_shared_from_this<BufferSource> {
 
   /// As Runtime::allocate().
   Result<Buffer> allocate(std::uint64_t size_bytes, MemoryKind kind);
+
+  /// At least `size_bytes` (a multiple of 4 KiB), an eighth more at most: what was freed, else new
+  /// memory under `label`, none of which is taken yet. Fails as NodeMemory::create() does.
+  Result<MemoryLoan> borrow(const char* label, std::uint64_t size_bytes);
+  /// The end of a loan. Kept for the next only if it is ready.
+  void give_back(MemoryLoan loan) noexcept;
 
   /// From now on freed memory goes at once; what waits goes now.
   void keep_nothing() noexcept;

@@ -21,8 +21,7 @@
 namespace forebay::shm {
 namespace {
 
-constexpr std::uint64_t kMiB = 1U << 20U;
-constexpr std::uint64_t kHugeBytes = 2 * kMiB;
+constexpr std::uint64_t kHugeBytes = 2_MiB;
 
 class BufferSourceTest : public ::testing::Test {
  protected:
@@ -32,12 +31,12 @@ class BufferSourceTest : public ::testing::Test {
     return buffer ? std::move(*buffer) : Buffer();
   }
 
-  std::shared_ptr<BufferSource> source_ = BufferSource::make(16 * kMiB);
+  std::shared_ptr<BufferSource> source_ = BufferSource::make(16_MiB);
 };
 
 TEST_F(BufferSourceTest, sizes_are_as_asked_for_and_addresses_suit_direct_transfers) {
   for (const std::uint64_t size : std::vector<std::uint64_t>{
-           1, 4095, 4096, 4097, 100'000, kMiB, kMiB + 1, kHugeBytes, kHugeBytes + 1, 5 * kMiB}) {
+           1, 4095, 4096, 4097, 100'000, 1_MiB, 1_MiB + 1, kHugeBytes, kHugeBytes + 1, 5_MiB}) {
     const Buffer buffer = allocate(size);
     EXPECT_EQ(buffer.size(), size);
     const std::uint64_t alignment = size >= kHugeBytes ? kHugeBytes : kDirectBytes;
@@ -56,38 +55,60 @@ TEST_F(BufferSourceTest, nothing_is_an_empty_buffer) {
 TEST_F(BufferSourceTest, freed_memory_is_used_again) {
   const std::byte* address = nullptr;
   {
-    const Buffer first = allocate(5 * kMiB);
+    const Buffer first = allocate(5_MiB);
     address = first.data();
-    EXPECT_EQ(source_->counts().lent_bytes, 6 * kMiB);
+    EXPECT_EQ(source_->counts().lent_bytes, 6_MiB);
   }
-  EXPECT_EQ(source_->counts().cached_bytes, 6 * kMiB);
-  const Buffer again = allocate(5 * kMiB + 17);
+  EXPECT_EQ(source_->counts().cached_bytes, 6_MiB);
+  const Buffer again = allocate(5_MiB + 17);
   EXPECT_EQ(again.data(), address);
   EXPECT_EQ(source_->counts().made_count, 1U);
   EXPECT_EQ(source_->counts().cached_bytes, 0U);
 }
 
+TEST_F(BufferSourceTest, a_loan_is_what_was_freed_or_new_memory_that_is_not_ready) {
+  auto loan = source_->borrow("test", 3_MiB);
+  ASSERT_TRUE(loan) << loan.error().message();
+  EXPECT_FALSE(loan->is_ready);
+  EXPECT_EQ(source_->counts().lent_bytes, 3_MiB);
+  const std::byte* const address = loan->memory.bytes().data();
+  ASSERT_TRUE(loan->memory.prefault({0, 3_MiB}));
+  loan->is_ready = true;
+  source_->give_back(std::move(*loan));
+  EXPECT_EQ(source_->counts().lent_bytes, 0U);
+  EXPECT_EQ(source_->counts().cached_bytes, 3_MiB);
+  const auto again = source_->borrow("test", 3_MiB);
+  EXPECT_EQ(again->memory.bytes().data(), address);
+  EXPECT_TRUE(again->is_ready);
+}
+
+TEST_F(BufferSourceTest, a_loan_that_is_not_ready_is_kept_for_nobody) {
+  source_->give_back(source_->borrow("test", 3_MiB).value());
+  EXPECT_EQ(source_->counts().lent_bytes, 0U);
+  EXPECT_EQ(source_->counts().cached_bytes, 0U);
+}
+
 TEST_F(BufferSourceTest, memory_that_is_much_larger_is_left_for_others) {
-  allocate(16 * kMiB);
-  const Buffer small = allocate(4 * kMiB);
+  allocate(16_MiB);
+  const Buffer small = allocate(4_MiB);
   EXPECT_EQ(source_->counts().made_count, 2U);
-  EXPECT_EQ(source_->counts().cached_bytes, 16 * kMiB);
+  EXPECT_EQ(source_->counts().cached_bytes, 16_MiB);
 }
 
 TEST_F(BufferSourceTest, what_is_kept_is_bounded_and_the_oldest_goes) {
-  std::optional<Buffer> old = allocate(4 * kMiB);
-  std::optional<Buffer> middle = allocate(6 * kMiB);
-  std::optional<Buffer> recent = allocate(8 * kMiB);
+  std::optional<Buffer> old = allocate(4_MiB);
+  std::optional<Buffer> middle = allocate(6_MiB);
+  std::optional<Buffer> recent = allocate(8_MiB);
   const std::size_t descriptors = open_descriptors();
   old.reset();
   middle.reset();
-  EXPECT_EQ(source_->counts().cached_bytes, 10 * kMiB);
+  EXPECT_EQ(source_->counts().cached_bytes, 10_MiB);
   recent.reset();
-  EXPECT_EQ(source_->counts().cached_bytes, 14 * kMiB) << "the first one had to go";
+  EXPECT_EQ(source_->counts().cached_bytes, 14_MiB) << "the first one had to go";
   EXPECT_EQ(source_->counts().lent_bytes, 0U);
   EXPECT_EQ(open_descriptors(), descriptors - 1);
-  allocate(20 * kMiB);
-  EXPECT_LE(source_->counts().cached_bytes, 16 * kMiB);
+  allocate(20_MiB);
+  EXPECT_LE(source_->counts().cached_bytes, 16_MiB);
 }
 
 TEST_F(BufferSourceTest, small_ones_share_a_memory_and_give_it_back_together) {
@@ -105,7 +126,7 @@ TEST_F(BufferSourceTest, small_ones_share_a_memory_and_give_it_back_together) {
 }
 
 TEST_F(BufferSourceTest, places_name_the_bytes) {
-  for (const std::uint64_t size : std::vector<std::uint64_t>{5000, 3 * kMiB}) {
+  for (const std::uint64_t size : std::vector<std::uint64_t>{5000, 3_MiB}) {
     const Buffer first = allocate(size);
     const Buffer second = allocate(size);
     for (const Buffer* buffer : {&first, &second}) {
@@ -122,7 +143,7 @@ TEST_F(BufferSourceTest, places_name_the_bytes) {
 }
 
 TEST_F(BufferSourceTest, memory_that_goes_is_freed_though_others_map_it) {
-  std::optional<Buffer> buffer = allocate(20 * kMiB);
+  std::optional<Buffer> buffer = allocate(20_MiB);
   const auto memory = open_named_memory(place_of(*buffer).memory);
   ASSERT_TRUE(memory);
   buffer->bytes()[0] = std::byte{1};
@@ -153,7 +174,7 @@ TEST_F(BufferSourceTest, is_seen_as_values) {
 }
 
 TEST_F(BufferSourceTest, outlives_its_source) {
-  Buffer large = allocate(3 * kMiB);
+  Buffer large = allocate(3_MiB);
   const Buffer small = allocate(100);
   const std::size_t descriptors = open_descriptors();
   source_->keep_nothing();
@@ -214,7 +235,7 @@ TEST_F(BufferSourceTest, pinned_memory_is_kept_apart) {
   const Buffer host = allocate(4096);
   EXPECT_NE(place_of(*pinned).memory, place_of(host).memory);
   *pinned = Buffer();
-  const Buffer other = allocate(3 * kMiB);
+  const Buffer other = allocate(3_MiB);
   EXPECT_EQ(source_->counts().cached_bytes, kHugeBytes) << "nobody else gets what is pinned";
   EXPECT_EQ(other.kind(), MemoryKind::kHost);
 }
@@ -226,7 +247,7 @@ int use_up_descriptors() {
   const auto source = BufferSource::make(0);
   std::vector<Buffer> buffers;
   for (int i = 0; i < 40; ++i) {
-    auto buffer = source->allocate(3 * kMiB, MemoryKind::kHost);
+    auto buffer = source->allocate(3_MiB, MemoryKind::kHost);
     if (!buffer) return buffer.error().kind() == ErrorClass::kLimit ? 0 : 3;
     buffers.push_back(std::move(*buffer));
   }
@@ -242,7 +263,7 @@ void hammer(BufferSource& source, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<Buffer> held;
   for (int i = 0; i < 400; ++i) {
-    const std::uint64_t size = 1 + random() % (random() % 8 == 0 ? 3 * kMiB : 40'000);
+    const std::uint64_t size = 1 + random() % (random() % 8 == 0 ? 3_MiB : 40'000);
     auto buffer = source.allocate(size, MemoryKind::kHost);
     ASSERT_TRUE(buffer) << buffer.error().message();
     buffer->bytes().front() = buffer->bytes().back() = static_cast<std::byte>(seed);
@@ -264,7 +285,7 @@ TEST_F(BufferSourceTest, threads_never_share_bytes) {
   for (std::thread& thread : threads)
     thread.join();
   EXPECT_EQ(source_->counts().lent_bytes, 0U);
-  EXPECT_LE(source_->counts().cached_bytes, 16 * kMiB);
+  EXPECT_LE(source_->counts().cached_bytes, 16_MiB);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ Result<std::string> random_name() {
   std::array<std::uint8_t, kNameRandomBytes> random{};
   const ssize_t got = ::getrandom(random.data(), random.size(), 0);
   if (got != static_cast<ssize_t>(random.size()))  // so few bytes are never cut short
-    return tl::unexpected<Error>(channel_error("draw a random name", got < 0 ? errno : EIO));
+    return failure(channel_error("draw a random name", got < 0 ? errno : EIO));
   std::string name = "forebay-";
   for (const std::uint8_t byte : random) {
     constexpr const char* kDigits = "0123456789abcdef";
@@ -80,7 +80,7 @@ Result<PeerIdentity> identity_of(const Descriptor& socket) {
   ucred credentials{};
   socklen_t size_bytes = sizeof credentials;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size_bytes) != 0)
-    return tl::unexpected<Error>(channel_error("ask who is at the other end", errno));
+    return failure(channel_error("ask who is at the other end", errno));
   return PeerIdentity{.pid = credentials.pid, .uid = credentials.uid};
 }
 
@@ -225,26 +225,25 @@ Status check_peer(const PeerIdentity& peer, uid_t own) {
 
 Result<Channel> Channel::checked(Descriptor socket) {
   auto peer = identity_of(socket);
-  if (!peer) return tl::unexpected<Error>(peer.error());
-  if (auto known = check_peer(*peer, ::geteuid()); !known)
-    return tl::unexpected<Error>(known.error());
+  if (!peer) return failure(peer.error());
+  if (auto known = check_peer(*peer, ::geteuid()); !known) return failure(known.error());
   return Channel(std::move(socket), *peer);
 }
 
 Result<Channel> Channel::connect(const std::string& name, Deadline deadline) {
   auto address = address_of(name);
-  if (!address) return tl::unexpected<Error>(address.error());
+  if (!address) return failure(address.error());
   Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!socket) return tl::unexpected<Error>(channel_error("make a socket", errno));
+  if (!socket) return failure(channel_error("make a socket", errno));
   const int error_number = connect_until(socket, *address, deadline);
-  if (error_number != 0) return tl::unexpected<Error>(connect_error(name, error_number));
+  if (error_number != 0) return failure(connect_error(name, error_number));
   return checked(std::move(socket));
 }
 
 Result<std::pair<Channel, Channel>> Channel::pair() {
   std::array<int, 2> numbers{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, numbers.data()) != 0)
-    return tl::unexpected<Error>(channel_error("make a pair of sockets", errno));
+    return failure(channel_error("make a pair of sockets", errno));
   auto first = Descriptor(numbers[0]);
   auto second = Descriptor(numbers[1]);
   const PeerIdentity self{.pid = ::getpid(), .uid = ::geteuid()};
@@ -259,7 +258,7 @@ Status Channel::send(std::span<const std::byte> bytes,
     const int error_number = send_once(socket_, bytes, descriptors);
     if (error_number == 0) return {};
     const bool may_wait = would_block(error_number) && wait_writable(socket_.get(), deadline);
-    if (!may_wait) return tl::unexpected<Error>(send_error(error_number));
+    if (!may_wait) return failure(send_error(error_number));
   }
 }
 
@@ -274,7 +273,7 @@ Result<std::optional<Message>> Channel::receive(Deadline deadline) {
         ::recv(socket_.get(), nullptr, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
     if (size_bytes >= 0) return receive_now(checked_cast<std::size_t>(size_bytes));
     if (errno == EINTR || would_block(errno)) continue;
-    return tl::unexpected<Error>(receive_error(errno));
+    return failure(receive_error(errno));
   }
   return std::nullopt;
 }
@@ -293,8 +292,8 @@ Result<Message> Channel::receive_now(std::size_t size_bytes) {
   const ssize_t received = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   const int error_number = errno;
   if (received >= 0) message.descriptors = take_descriptors(header);  // now they are closed, too
-  if (received < 0) return tl::unexpected<Error>(receive_error(error_number));
-  if (received == 0) return tl::unexpected<Error>(closed(kReceive, 0));
+  if (received < 0) return failure(receive_error(error_number));
+  if (received == 0) return failure(closed(kReceive, 0));
   if ((header.msg_flags & MSG_TRUNC) != 0) {
     return failure({.kind = ErrorClass::kDamage,
                     .operation = kReceive,
@@ -312,19 +311,18 @@ Result<Message> Channel::receive_now(std::size_t size_bytes) {
 Result<Listener> Listener::open() {
   constexpr const char* kOperation = "listen for clients";
   auto name = random_name();
-  if (!name) return tl::unexpected<Error>(name.error());
+  if (!name) return failure(name.error());
   auto address = address_of(*name);
-  if (!address) return tl::unexpected<Error>(address.error());
+  if (!address) return failure(address.error());
   Listener listener;
   listener.name_ = std::move(*name);
   listener.socket_ =
       Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int socket = listener.socket_.get();
-  if (socket < 0) return tl::unexpected<Error>(channel_error(kOperation, errno));
+  if (socket < 0) return failure(channel_error(kOperation, errno));
   if (::bind(socket, address->generic(), address->size_bytes) != 0)
-    return tl::unexpected<Error>(channel_error(kOperation, errno));
-  if (::listen(socket, SOMAXCONN) != 0)
-    return tl::unexpected<Error>(channel_error(kOperation, errno));
+    return failure(channel_error(kOperation, errno));
+  if (::listen(socket, SOMAXCONN) != 0) return failure(channel_error(kOperation, errno));
   return listener;
 }
 
@@ -334,7 +332,7 @@ Result<std::optional<Channel>> Listener::accept() {
     if (socket) return Channel::checked(std::move(socket));
     if (would_block(errno)) return std::nullopt;
     const bool passes = errno == EINTR || errno == ECONNABORTED;
-    if (!passes) return tl::unexpected<Error>(channel_error("accept a client", errno));
+    if (!passes) return failure(channel_error("accept a client", errno));
   }
 }
 

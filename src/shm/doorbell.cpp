@@ -16,8 +16,7 @@ namespace forebay::shm {
 
 Result<Doorbell> Doorbell::create() {
   Descriptor descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!descriptor)
-    return tl::unexpected<Error>(system_error({.operation = "create a doorbell"}, errno));
+  if (!descriptor) return failure(system_error({.operation = "create a doorbell"}, errno));
   return Doorbell(std::move(descriptor));
 }
 

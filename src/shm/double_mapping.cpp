@@ -24,16 +24,22 @@ constexpr int kPopulateRead = 22;
 constexpr int kPopulateWrite = 23;
 #endif
 
+// Linux 6.1.
+#ifdef MADV_COLLAPSE
+constexpr int kCollapse = MADV_COLLAPSE;
+#else
+constexpr int kCollapse = 25;
+#endif
+
 std::byte* align_up(std::byte* address, std::uint64_t alignment_bytes) {
   const auto over = reinterpret_cast<std::uintptr_t>(address) % alignment_bytes;
   return over == 0 ? address : address + (alignment_bytes - over);
 }
 
 tl::unexpected<Error> mapping_error(int error_number, std::uint64_t size_bytes) {
-  return tl::unexpected<Error>(
-      system_error({.operation = "map shared memory",
-                    .cause = "for a window of " + std::to_string(size_bytes) + " bytes"},
-                   error_number));
+  return failure(system_error({.operation = "map shared memory",
+                               .cause = "for a window of " + std::to_string(size_bytes) + " bytes"},
+                              error_number));
 }
 
 }  // namespace
@@ -67,6 +73,10 @@ std::byte* reserve_addresses(std::uint64_t size_bytes) noexcept {
 bool populate(std::byte* base, std::uint64_t size_bytes, Protection protection) noexcept {
   const int advice = protection == Protection::kReadOnly ? kPopulateRead : kPopulateWrite;
   return ::madvise(base, size_bytes, advice) == 0;
+}
+
+bool collapse(std::byte* base, std::uint64_t size_bytes) noexcept {
+  return ::madvise(base, size_bytes, kCollapse) == 0;
 }
 
 DoubleMapping::~DoubleMapping() {

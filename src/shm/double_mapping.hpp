@@ -25,6 +25,10 @@ std::byte* reserve_addresses(std::uint64_t size_bytes) noexcept;
 /// kernel does not know how, or cannot.
 bool populate(std::byte* base, std::uint64_t size_bytes, Protection protection) noexcept;
 
+/// Makes huge pages of mapped memory, whole ones of which each has a page; false where the kernel
+/// does not know how, or cannot.
+bool collapse(std::byte* base, std::uint64_t size_bytes) noexcept;
+
 /// Byte i and byte i + size_bytes of base() are the same byte. Unmaps at its end.
 class DoubleMapping {
  public:

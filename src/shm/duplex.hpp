@@ -38,9 +38,9 @@ class Duplex {
   /// Attaches to two new rings. Fails with kInvalidArgument: see place_ring().
   static Result<Duplex> attach(std::span<std::byte> out, std::span<std::byte> in, Doorbell other) {
     auto writer = RingWriter<Out>::attach(out);
-    if (!writer) return tl::unexpected<Error>(writer.error());
+    if (!writer) return failure(writer.error());
     auto reader = RingReader<In>::attach(in);
-    if (!reader) return tl::unexpected<Error>(reader.error());
+    if (!reader) return failure(reader.error());
     return Duplex(*writer, *reader, std::move(other));
   }
 

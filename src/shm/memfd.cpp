@@ -57,9 +57,9 @@ Result<Descriptor> create_memfd(const char* name) {
   constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   Descriptor memfd(::memfd_create(name, kFlags | kNoExecution));
   if (!memfd && errno == EINVAL) memfd = Descriptor(::memfd_create(name, kFlags));
-  if (!memfd) return tl::unexpected<Error>(refusal(errno));
+  if (!memfd) return failure(refusal(errno));
   if (::fcntl(memfd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
-    return tl::unexpected<Error>(memory_error("seal shared memory", errno));
+    return failure(memory_error("seal shared memory", errno));
   return memfd;
 }
 
@@ -71,7 +71,7 @@ Status take_memory(const Descriptor& memfd, std::uint64_t first, std::uint64_t l
         0) {
       at += size_bytes;
     } else if (errno != EINTR) {
-      return tl::unexpected<Error>(memory_error("reserve shared memory", errno));
+      return failure(memory_error("reserve shared memory", errno));
     }
   }
   return {};
@@ -95,7 +95,7 @@ Status check_sealed(const Descriptor& memfd) {
 Result<std::uint64_t> memfd_bytes(const Descriptor& memfd) {
   struct stat status{};
   if (::fstat(memfd.get(), &status) != 0)
-    return tl::unexpected<Error>(memory_error("attach shared memory", errno));
+    return failure(memory_error("attach shared memory", errno));
   return checked_cast<std::uint64_t>(status.st_size);
 }
 
@@ -107,7 +107,7 @@ Status check_memfd(const Descriptor& memfd, std::uint64_t size_bytes) {
                     .cause = "0 bytes of it"});
   }
   const auto found = memfd_bytes(memfd);
-  if (!found) return tl::unexpected<Error>(found.error());
+  if (!found) return failure(found.error());
   if (*found >= size_bytes) return {};
   return failure({.kind = ErrorClass::kDamage,
                   .operation = "attach shared memory",
@@ -121,7 +121,7 @@ Result<Descriptor> share_memfd(const Descriptor& memfd, Protection protection) {
   const std::string path = "/proc/self/fd/" + std::to_string(memfd.get());
   Descriptor copy(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!copy) {
-    return tl::unexpected<Error>(
+    return failure(
         system_error({.operation = "open shared memory for reading", .path = path}, errno));
   }
   return copy;

@@ -36,7 +36,7 @@ Status check_status(const struct stat& status, const MemoryName& name, const std
 Result<MemoryName> name_of_memory(const Descriptor& memfd) {
   struct stat status{};
   if (::fstat(memfd.get(), &status) != 0)
-    return tl::unexpected<Error>(system_error({.operation = "name shared memory"}, errno));
+    return failure(system_error({.operation = "name shared memory"}, errno));
   return MemoryName{.process = checked_cast<std::uint32_t>(::getpid()),
                     .descriptor = memfd.get(),
                     .inode = status.st_ino,
@@ -48,19 +48,16 @@ Result<Descriptor> open_named_memory(const MemoryName& name) {
       "/proc/" + std::to_string(name.process) + "/fd/" + std::to_string(name.descriptor);
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) {
-    return tl::unexpected<Error>(system_error({.operation = kOperation, .path = path}, errno));
+    return failure(system_error({.operation = kOperation, .path = path}, errno));
   }
-  if (auto same = check_status(status, name, path); !same)
-    return tl::unexpected<Error>(same.error());
+  if (auto same = check_status(status, name, path); !same) return failure(same.error());
   Descriptor opened(
       uninterrupted([&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK); }));
   if (!opened || ::fstat(opened.get(), &status) != 0) {
-    return tl::unexpected<Error>(system_error({.operation = kOperation, .path = path}, errno));
+    return failure(system_error({.operation = kOperation, .path = path}, errno));
   }
-  if (auto same = check_status(status, name, path); !same)
-    return tl::unexpected<Error>(same.error());
-  if (auto sealed = check_sealed(opened); !sealed)
-    return tl::unexpected<Error>(located(sealed.error(), path));
+  if (auto same = check_status(status, name, path); !same) return failure(same.error());
+  if (auto sealed = check_sealed(opened); !sealed) return failure(located(sealed.error(), path));
   return opened;
 }
 

@@ -22,13 +22,6 @@ namespace forebay::shm {
 
 namespace {
 
-// Linux 6.1; the headers of older C libraries do not have it.
-#ifdef MADV_COLLAPSE
-constexpr int kCollapse = MADV_COLLAPSE;
-#else
-constexpr int kCollapse = 25;
-#endif
-
 /// Less is not worth a look at what the machine has left.
 constexpr std::uint64_t kLookBytesMin = 4U << 20U;
 
@@ -66,7 +59,7 @@ void take_huge_pages(std::byte* base, std::uint64_t first, std::uint64_t last) {
   for (std::uint64_t at = first; at < last; at += huge) {
     if (!populate(base + at, page_bytes(), Protection::kReadWrite)) return;
   }
-  static_cast<void>(::madvise(base + first, last - first, kCollapse));
+  static_cast<void>(collapse(base + first, last - first));
 }
 
 std::string locked_limit() {
@@ -92,11 +85,11 @@ Result<NodeMemory> NodeMemory::create(const char* label, std::uint64_t size_byte
   FOREBAY_ASSERT(size_bytes > 0);
   FOREBAY_ASSERT(size_bytes % kDirectBytes == 0);
   const auto failed = [size_bytes](const char* operation) {
-    return tl::unexpected<Error>(system_error(
+    return failure(system_error(
         {.operation = operation, .cause = "for " + std::to_string(size_bytes) + " bytes"}, errno));
   };
   auto memfd = create_memfd(label);
-  if (!memfd) return tl::unexpected<Error>(memfd.error());
+  if (!memfd) return failure(memfd.error());
   // Addresses first: a size that nothing can hold fails here.
   std::byte* const base = reserve_addresses(size_bytes);
   if (base == nullptr) return failed("find addresses for memory");
@@ -110,7 +103,7 @@ Result<NodeMemory> NodeMemory::create(const char* label, std::uint64_t size_byte
     return failed("map memory");
   }
   auto name = name_of_memory(*memfd);
-  if (!name) return tl::unexpected<Error>(name.error());
+  if (!name) return failure(name.error());
   memory.name_ = *name;
   memory.descriptor_ = std::move(*memfd);
   return memory;

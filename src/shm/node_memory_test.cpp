@@ -24,8 +24,6 @@
 namespace forebay::shm {
 namespace {
 
-constexpr std::uint64_t kMiB = 1U << 20U;
-
 std::size_t resident_pages(std::span<const std::byte> bytes) {
   std::vector<unsigned char> pages(bytes.size() / page_bytes());
   EXPECT_EQ(::mincore(const_cast<std::byte*>(bytes.data()), bytes.size(), pages.data()), 0);
@@ -34,32 +32,32 @@ std::size_t resident_pages(std::span<const std::byte> bytes) {
 }
 
 TEST(NodeMemory, lies_where_huge_pages_fit) {
-  const auto memory = NodeMemory::create("forebay-test", 3 * kMiB);
+  const auto memory = NodeMemory::create("forebay-test", 3_MiB);
   ASSERT_TRUE(memory) << memory.error().message();
   const std::uint64_t alignment = std::max(huge_page_bytes(), kDirectBytes);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory->bytes().data()) % alignment, 0U);
-  EXPECT_EQ(memory->bytes().size(), 3 * kMiB);
+  EXPECT_EQ(memory->bytes().size(), 3_MiB);
 }
 
 TEST(NodeMemory, takes_memory_when_told_and_only_where) {
-  auto memory = NodeMemory::create("forebay-test", 8 * kMiB);
+  auto memory = NodeMemory::create("forebay-test", 8_MiB);
   ASSERT_TRUE(memory);
   EXPECT_EQ(resident_pages(memory->bytes()), 0U);
-  const ByteRange odd{2 * kMiB - kDirectBytes, 2 * kMiB + 3 * kDirectBytes};
+  const ByteRange odd{2_MiB - kDirectBytes, 2_MiB + 3 * kDirectBytes};
   ASSERT_TRUE(memory->prefault(odd));
   EXPECT_EQ(resident_pages(memory->bytes().subspan(odd.offset, odd.size)), odd.size / page_bytes());
   EXPECT_EQ(resident_pages(memory->bytes().first(odd.offset)), 0U);
   EXPECT_EQ(resident_pages(memory->bytes().subspan(odd.end())), 0U);
-  ASSERT_TRUE(memory->prefault({0, 8 * kMiB}));
-  EXPECT_EQ(resident_pages(memory->bytes()), 8 * kMiB / page_bytes());
+  ASSERT_TRUE(memory->prefault({0, 8_MiB}));
+  EXPECT_EQ(resident_pages(memory->bytes()), 8_MiB / page_bytes());
 }
 
 TEST(NodeMemory, prefaulting_again_keeps_the_bytes) {
-  auto memory = NodeMemory::create("forebay-test", 4 * kMiB);
+  auto memory = NodeMemory::create("forebay-test", 4_MiB);
   ASSERT_TRUE(memory);
   ASSERT_TRUE(memory->prefault({0, kDirectBytes}));
   memory->bytes()[7] = std::byte{7};
-  ASSERT_TRUE(memory->prefault({0, 4 * kMiB}));
+  ASSERT_TRUE(memory->prefault({0, 4_MiB}));
   EXPECT_EQ(memory->bytes()[7], std::byte{7});
   EXPECT_EQ(memory->bytes()[8], std::byte{0});
 }
@@ -71,7 +69,7 @@ TEST(NodeMemory, more_than_the_machine_has_is_an_error_that_says_how_much_it_has
   const Status taken = memory->prefault({0, size});
   ASSERT_EQ(error_class(taken), ErrorClass::kLimit);
   EXPECT_TRUE(mentions(taken.error(), std::to_string(size))) << taken.error().message();
-  EXPECT_EQ(resident_pages(memory->bytes().first(kMiB)), 0U);
+  EXPECT_EQ(resident_pages(memory->bytes().first(1_MiB)), 0U);
 }
 
 TEST(NodeMemory, more_than_there_are_addresses_is_an_error_and_leaves_nothing) {
@@ -96,8 +94,8 @@ int pin_with_limit(std::uint64_t bytes) {
   const rlimit limit{bytes, bytes};
   if (::setrlimit(RLIMIT_MEMLOCK, &limit) != 0) return 2;
   if (::geteuid() == 0 && ::setuid(65534) != 0) return 3;
-  auto memory = NodeMemory::create("forebay-test", kMiB);
-  if (!memory || !memory->prefault({0, kMiB})) return 4;
+  auto memory = NodeMemory::create("forebay-test", 1_MiB);
+  if (!memory || !memory->prefault({0, 1_MiB})) return 4;
   const Status pinned = memory->pin();
   if (pinned) return 0;
   const bool is_told = pinned.error().kind() == ErrorClass::kLimit &&
@@ -116,17 +114,17 @@ TEST(NodeMemory, pinning_more_than_allowed_names_the_limit) {
 TEST(NodeMemory, pins_what_is_allowed) {
   rlimit limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_MEMLOCK, &limit), 0);
-  if (::geteuid() != 0 && limit.rlim_max < 2 * kMiB)
+  if (::geteuid() != 0 && limit.rlim_max < 2_MiB)
     GTEST_SKIP() << "this process may pin " << limit.rlim_max << " bytes only";
-  EXPECT_EQ(Child([] { return pin_with_limit(2 * kMiB); }).result(), 0);
+  EXPECT_EQ(Child([] { return pin_with_limit(2_MiB); }).result(), 0);
 }
 
 TEST(MemoryName, opens_the_same_memory) {
-  auto memory = NodeMemory::create("forebay-test", kMiB);
+  auto memory = NodeMemory::create("forebay-test", 1_MiB);
   ASSERT_TRUE(memory);
-  EXPECT_EQ(memory->name().bytes, kMiB);
+  EXPECT_EQ(memory->name().bytes, 1_MiB);
   EXPECT_EQ(memory->name().process, static_cast<std::uint32_t>(::getpid()));
-  ASSERT_TRUE(memory->prefault({0, kMiB}));
+  ASSERT_TRUE(memory->prefault({0, 1_MiB}));
   const auto opened = open_named_memory(memory->name());
   ASSERT_TRUE(opened) << opened.error().message();
   memory->bytes()[5] = std::byte{42};
@@ -136,7 +134,7 @@ TEST(MemoryName, opens_the_same_memory) {
 }
 
 TEST(MemoryName, of_memory_that_is_gone_is_an_error) {
-  auto memory = NodeMemory::create("forebay-test", kMiB);
+  auto memory = NodeMemory::create("forebay-test", 1_MiB);
   ASSERT_TRUE(memory);
   const MemoryName name = memory->name();
   *memory = NodeMemory();
@@ -146,11 +144,11 @@ TEST(MemoryName, of_memory_that_is_gone_is_an_error) {
 }
 
 TEST(MemoryName, of_a_number_that_was_used_again_is_an_error) {
-  auto memory = NodeMemory::create("forebay-test", kMiB);
+  auto memory = NodeMemory::create("forebay-test", 1_MiB);
   ASSERT_TRUE(memory);
   const MemoryName name = memory->name();
   *memory = NodeMemory();
-  auto other = NodeMemory::create("forebay-test", kMiB);
+  auto other = NodeMemory::create("forebay-test", 1_MiB);
   ASSERT_TRUE(other);
   ASSERT_EQ(other->name().descriptor, name.descriptor) << "the lowest number is given first";
   EXPECT_EQ(error_class(open_named_memory(name)), ErrorClass::kDamage);

@@ -30,7 +30,7 @@ Result<Descriptor> watch_process(pid_t pid) {
     return failure(
         {.kind = ErrorClass::kNotFound, .operation = operation, .error_number = error_number});
   }
-  return tl::unexpected<Error>(system_error({.operation = operation}, error_number));
+  return failure(system_error({.operation = operation}, error_number));
 }
 
 }  // namespace forebay::shm

@@ -25,7 +25,7 @@ Status SharedMemory::map(std::uint64_t size_bytes, Protection protection) {
   void* const place =
       ::mmap(nullptr, size_bytes, mmap_protection(protection), MAP_SHARED, descriptor_.get(), 0);
   if (place == MAP_FAILED) {
-    return tl::unexpected<Error>(system_error(
+    return failure(system_error(
         {.operation = "map shared memory", .cause = "for " + std::to_string(size_bytes) + " bytes"},
         errno));
   }
@@ -36,24 +36,22 @@ Status SharedMemory::map(std::uint64_t size_bytes, Protection protection) {
 
 Result<SharedMemory> SharedMemory::create(const char* name, std::uint64_t size_bytes) {
   auto memfd = create_memfd(name);
-  if (!memfd) return tl::unexpected<Error>(memfd.error());
+  if (!memfd) return failure(memfd.error());
   SharedMemory memory(std::move(*memfd));
   // Addresses first: a size that nothing can hold fails here, before any memory is taken.
   if (auto mapped = memory.map(size_bytes, Protection::kReadWrite); !mapped)
-    return tl::unexpected<Error>(mapped.error());
+    return failure(mapped.error());
   if (auto taken = take_memory(memory.descriptor_, 0, size_bytes); !taken)
-    return tl::unexpected<Error>(taken.error());
+    return failure(taken.error());
   return memory;
 }
 
 Result<SharedMemory> SharedMemory::attach(Descriptor descriptor,
                                           std::uint64_t size_bytes,
                                           Protection protection) {
-  if (auto fits = check_memfd(descriptor, size_bytes); !fits)
-    return tl::unexpected<Error>(fits.error());
+  if (auto fits = check_memfd(descriptor, size_bytes); !fits) return failure(fits.error());
   SharedMemory memory(std::move(descriptor));
-  if (auto mapped = memory.map(size_bytes, protection); !mapped)
-    return tl::unexpected<Error>(mapped.error());
+  if (auto mapped = memory.map(size_bytes, protection); !mapped) return failure(mapped.error());
   return memory;
 }
 

@@ -20,18 +20,11 @@ Error window_error(const char* operation, int error_number, std::uint64_t size_b
       error_number);
 }
 
-// Linux 6.1; the headers of older C libraries do not have it.
-#ifdef MADV_COLLAPSE
-constexpr int kCollapse = MADV_COLLAPSE;
-#else
-constexpr int kCollapse = 25;
-#endif
-
 }  // namespace
 
 Result<Window> Window::create() {
   auto memfd = create_memfd("forebay-window");
-  if (!memfd) return tl::unexpected<Error>(memfd.error());
+  if (!memfd) return failure(memfd.error());
   Window window;
   window.descriptor_ = std::move(*memfd);
   return window;
@@ -52,14 +45,14 @@ Status Window::reserve(std::byte* base, std::uint64_t size_bytes) {
     return {};
   }
   give_back_memory(descriptor_, size_bytes_, file_bytes_);
-  return tl::unexpected<Error>(
+  return failure(
       window_error(taken.error().operation().c_str(), taken.error().error_number(), size_bytes));
 }
 
 Status Window::take_missing(std::byte* base, std::uint64_t size_bytes) {
   if (size_bytes > file_bytes_) {
     if (::ftruncate(descriptor_.get(), static_cast<off_t>(size_bytes)) != 0) {
-      return tl::unexpected<Error>(system_error({.operation = "reserve shared memory"}, errno));
+      return failure(system_error({.operation = "reserve shared memory"}, errno));
     }
     file_bytes_ = size_bytes;
   }
@@ -77,7 +70,7 @@ void Window::take_huge_pages(std::byte* base, std::uint64_t size_bytes) {
   for (std::uint64_t at = first; at + huge <= size_bytes; at += huge) {
     if (!take_memory(descriptor_, at, at + page_bytes())) return;
     if (!populate(base + at, page_bytes(), Protection::kReadWrite)) return;
-    if (::madvise(base + at, huge, kCollapse) != 0) return;
+    if (!collapse(base + at, huge)) return;
   }
 }
 
@@ -85,9 +78,9 @@ Result<std::byte*> Window::map(std::uint64_t size_bytes) {
   if (const DoubleMapping* known = find_mapping(mappings_, size_bytes)) return known->base();
   // Addresses first: a size that nothing can hold fails here, before any memory is taken.
   auto mapping = DoubleMapping::make(descriptor_, size_bytes, Protection::kReadWrite);
-  if (!mapping) return tl::unexpected<Error>(mapping.error());
+  if (!mapping) return failure(mapping.error());
   if (auto reserved = reserve(mapping->base(), size_bytes); !reserved)
-    return tl::unexpected<Error>(reserved.error());
+    return failure(reserved.error());
   static_cast<void>(populate(mapping->base(), 2 * size_bytes, Protection::kReadWrite));
   mappings_.push_back(std::move(*mapping));
   return mappings_.back().base();
@@ -98,21 +91,20 @@ Result<Descriptor> Window::share(Protection protection) const {
 }
 
 Result<WindowView> WindowView::attach(Descriptor descriptor) {
-  if (auto sealed = check_sealed(descriptor); !sealed) return tl::unexpected<Error>(sealed.error());
+  if (auto sealed = check_sealed(descriptor); !sealed) return failure(sealed.error());
   return WindowView(std::move(descriptor));
 }
 
 Result<const std::byte*> WindowView::map(std::uint64_t size_bytes) {
   if (const DoubleMapping* known = find_mapping(mappings_, size_bytes)) return known->base();
-  if (auto fits = check_memfd(descriptor_, size_bytes); !fits)
-    return tl::unexpected<Error>(fits.error());
+  if (auto fits = check_memfd(descriptor_, size_bytes); !fits) return failure(fits.error());
   if (size_bytes % page_bytes() != 0) {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = "map a shared window",
                     .cause = std::to_string(size_bytes) + " bytes are no whole pages"});
   }
   auto mapping = DoubleMapping::make(descriptor_, size_bytes, Protection::kReadOnly);
-  if (!mapping) return tl::unexpected<Error>(mapping.error());
+  if (!mapping) return failure(mapping.error());
   static_cast<void>(populate(mapping->base(), 2 * size_bytes, Protection::kReadOnly));
   mappings_.push_back(std::move(*mapping));
   return mappings_.back().base();

@@ -162,7 +162,7 @@ Status AioBackend::start() {
 Status AioBackend::add_lane() {
   auto lane = std::make_unique<Lane>(capacity());
   auto waiter = start_service_thread("forebay-aio", [this, &added = *lane] { await(added); });
-  if (!waiter) return tl::unexpected<Error>(waiter.error());
+  if (!waiter) return failure(waiter.error());
   lane->waiter = std::move(*waiter);
   lanes_.push_back(std::move(lane));
   return {};
@@ -253,7 +253,7 @@ Result<std::unique_ptr<Backend>> make_aio_backend(std::size_t queue_depth) {
   mind_the_sanitizer();
   auto backend = std::make_unique<AioBackend>(queue_depth);
   if (const Status started = backend->start(); !started) {
-    return tl::unexpected<Error>(started.error());
+    return failure(started.error());
   }
   return backend;
 }

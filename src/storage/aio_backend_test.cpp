@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kPipeTag = 1'000'000;
 constexpr std::size_t kFileBytes = 10'000;
-constexpr auto kPatience = std::chrono::seconds(20);
+constexpr auto kAioPatience = std::chrono::seconds(20);
 
 /// A file whose reads take until somebody writes: the reading end of a pipe.
 class PipeFile final : public File {
@@ -110,7 +110,7 @@ class AioBackend : public ::testing::Test {
   /// The tag of the next completion, which must have succeeded.
   std::uint64_t next_tag() {
     std::array<Completion, 1> one;
-    const TimePoint deadline = SteadyClock::shared().now() + kPatience;
+    const TimePoint deadline = SteadyClock::shared().now() + kAioPatience;
     const std::size_t count = engine_->wait(one, deadline);
     EXPECT_EQ(count, 1U) << "in time";
     if (count == 0) return UINT64_MAX;

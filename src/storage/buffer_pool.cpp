@@ -88,12 +88,12 @@ Result<std::unique_ptr<BufferPool>> BufferPool::create(Shape shape) {
   shape.buffer_bytes = round_up(shape.buffer_bytes, kPageBytes);
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(shape.buffer_bytes, std::size_t{shape.count}, &bytes)) {
-    return tl::unexpected<Error>(no_memory(SIZE_MAX, ENOMEM));
+    return failure(no_memory(SIZE_MAX, ENOMEM));
   }
   const std::span<std::byte> arena = map_aligned(bytes);
-  if (arena.empty()) return tl::unexpected<Error>(no_memory(bytes, ENOMEM));
+  if (arena.empty()) return failure(no_memory(bytes, ENOMEM));
   std::unique_ptr<BufferPool> pool(new BufferPool(arena, shape));
-  if (!prefault(arena)) return tl::unexpected<Error>(no_memory(bytes, errno));
+  if (!prefault(arena)) return failure(no_memory(bytes, errno));
   return pool;
 }
 

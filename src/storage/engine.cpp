@@ -67,6 +67,7 @@ std::size_t Engine::take(std::span<const Operation> operations) {
     slot.operation = operation;
     slot.progress = {operation.memory.size(), operation.file->alignment_bytes()};
     slot.backoff_us = {};
+    slot.piece_bytes = 0;
     ready_.push_back(index);
   }
   return taken;
@@ -109,7 +110,9 @@ Operation Engine::next_attempt(std::uint32_t index) const noexcept {
   if (moves_bytes(attempt)) {
     const std::uint64_t first = slot.progress.restart_bytes();
     attempt.offset_bytes += first;
-    attempt.memory = attempt.memory.subspan(first, slot.progress.attempt_bytes());
+    const std::uint64_t left = slot.progress.attempt_bytes();
+    const std::uint64_t size = slot.piece_bytes == 0 ? left : std::min(left, slot.piece_bytes);
+    attempt.memory = attempt.memory.subspan(first, size);
   }
   return attempt;
 }
@@ -142,7 +145,7 @@ std::size_t Engine::fail_retries(std::span<Completion> completions) {
   for (Completion& completion : completions.first(count)) {
     const std::uint32_t index = retrying_.back();
     retrying_.pop_back();
-    completion = finish(index, tl::unexpected<Error>(error_of(slots_[index], EAGAIN)));
+    completion = finish(index, failure(error_of(slots_[index], EAGAIN)));
   }
   return count;
 }
@@ -180,7 +183,7 @@ std::optional<Completion> Engine::settle_transfer(std::uint32_t index, std::uint
   if (slot.operation.kind == OperationKind::kRead) {  // the end of the file
     return finish(index, slot.progress.reached_bytes());
   }
-  return finish(index, tl::unexpected<Error>(error_of(slot, 0)));
+  return finish(index, failure(error_of(slot, 0)));
 }
 
 std::optional<Completion> Engine::settle_error(std::uint32_t index, int error_number) {
@@ -191,7 +194,25 @@ std::optional<Completion> Engine::settle_error(std::uint32_t index, int error_nu
   }
   if (error_number == EINVAL && allocates_nothing(slot.operation)) return finish(index, 0);
   if (error_number == EAGAIN && retry_later(index)) return std::nullopt;
-  return finish(index, tl::unexpected<Error>(error_of(slot, error_number)));
+  if (error_number == EIO && try_less(index)) return std::nullopt;
+  return finish(index, failure(error_of(slot, error_number)));
+}
+
+/// Of a direct write that a FUSE file system carried out in part, as where a disk or a quota is
+/// full, the kernel makes EIO. Half of it is written then, and half of that, until a single block
+/// says what is wrong. False where nothing is to be learnt so.
+bool Engine::try_less(std::uint32_t index) {
+  Slot& slot = slots_[index];
+  const File& file = *slot.operation.file;
+  const bool may_be_in_part = slot.operation.kind == OperationKind::kWrite &&
+                              file.file_system() == FileSystem::kFuse &&
+                              file.access() == Access::kDirect;
+  const std::uint64_t block = file.alignment_bytes();
+  const std::uint64_t tried = next_attempt(index).memory.size();
+  if (!may_be_in_part || tried <= block) return false;
+  slot.piece_bytes = std::max(block, tried / 2 & ~(block - 1));
+  ready_.push_back(index);
+  return true;
 }
 
 /// Puts the operation off; false if it was put off for long enough.

@@ -103,6 +103,7 @@ class Engine {
     std::chrono::microseconds backoff_us{0};
     TimePoint first_refusal;  ///< when EAGAIN came first; meaningful if backoff_us > 0
     TimePoint retry_at;
+    std::uint64_t piece_bytes = 0;  ///< most of one attempt, after EIO; 0: all that is left
   };
 
   /// When attempts are to reach storage.
@@ -118,6 +119,7 @@ class Engine {
   std::optional<Completion> settle_transfer(std::uint32_t index, std::uint64_t moved_bytes);
   std::optional<Completion> settle_error(std::uint32_t index, int error_number);
   bool retry_later(std::uint32_t index);
+  bool try_less(std::uint32_t index);
   Completion finish(std::uint32_t index, Result<std::uint64_t> bytes);
   Error error_of(const Slot& slot, int error_number) const;
   Deadline until_next_retry(Deadline deadline) const noexcept;

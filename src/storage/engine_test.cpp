@@ -190,10 +190,17 @@ TEST_F(EngineTest, operations_complete_in_the_order_the_backend_says) {
 /// Pretends to be a long file: moves everything it is asked for and touches no memory.
 class PretendedFile final : public File {
  public:
+  struct Looks {
+    FileSystem file_system = FileSystem::kMemory;
+    Access access = Access::kBuffered;
+    std::size_t alignment_bytes = 1;
+  };
+  PretendedFile() = default;
+  explicit PretendedFile(const Looks& looks) : looks_(looks) {}
   const std::string& path() const noexcept override { return path_; }
-  FileSystem file_system() const noexcept override { return FileSystem::kMemory; }
-  Access access() const noexcept override { return Access::kBuffered; }
-  std::size_t alignment_bytes() const noexcept override { return 1; }
+  FileSystem file_system() const noexcept override { return looks_.file_system; }
+  Access access() const noexcept override { return looks_.access; }
+  std::size_t alignment_bytes() const noexcept override { return looks_.alignment_bytes; }
   int descriptor() const noexcept override { return -1; }
   Result<std::uint64_t> size() const override { return all; }
   Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) override {
@@ -213,8 +220,69 @@ class PretendedFile final : public File {
   std::vector<ByteRange> moved;
 
  private:
+  const Looks looks_;
   std::string path_ = "pretended";
 };
+
+struct Answer {
+  Completion completion;
+  std::vector<Operation> attempts;
+};
+
+/// Of a write of 2048 bytes at offset 4096, of which the first attempt fails.
+Answer write_to(PretendedFile& file, std::vector<std::int64_t> results) {
+  auto scripted = std::make_unique<ScriptedBackend>(std::move(results));
+  const ScriptedBackend& backend = *scripted;
+  Engine engine(std::move(scripted));
+  std::vector<std::byte> memory(2048);
+  const Operation write = write_operation(file, 4096, memory, 1);
+  engine.submit({&write, 1});
+  std::array<Completion, 1> completions;
+  EXPECT_EQ(engine.wait(completions, std::nullopt), 1U);
+  return {completions[0], backend.attempts};
+}
+
+TEST(EngineOnFuse, a_direct_write_that_fails_is_tried_in_halves_until_a_block_says_why) {
+  PretendedFile file({FileSystem::kFuse, Access::kDirect, 512});
+  // Room for 1536 of 2048 bytes.
+  const Answer full = write_to(file, {-EIO, 1024, -EIO, 512, -EDQUOT});
+  ASSERT_FALSE(full.completion.bytes);
+  EXPECT_EQ(full.completion.bytes.error().error_number(), EDQUOT);
+  EXPECT_EQ(full.completion.bytes.error().offset_bytes(), 4096 + 1536U);
+  std::vector<ByteRange> tried;
+  for (const Operation& one : full.attempts)
+    tried.push_back({one.offset_bytes, one.memory.size()});
+  const std::vector<ByteRange> halves{
+      {4096, 2048}, {4096, 1024}, {5120, 1024}, {5120, 512}, {5632, 512}};
+  EXPECT_EQ(tried, halves);
+}
+
+TEST(EngineOnFuse, an_error_of_a_single_block_stays) {
+  PretendedFile file({FileSystem::kFuse, Access::kDirect, 512});
+  const Answer bad = write_to(file, {-EIO, -EIO, -EIO});
+  ASSERT_FALSE(bad.completion.bytes);
+  EXPECT_EQ(bad.completion.bytes.error().error_number(), EIO);
+  EXPECT_EQ(bad.completion.bytes.error().offset_bytes(), 4096U);
+  EXPECT_EQ(bad.attempts.size(), 3U);
+}
+
+TEST(EngineOnFuse, what_fails_once_is_written_in_the_end) {
+  PretendedFile file({FileSystem::kFuse, Access::kDirect, 512});
+  const Answer good = write_to(file, {-EIO, -EINTR, 1024, 1024});
+  ASSERT_TRUE(good.completion.bytes);
+  EXPECT_EQ(*good.completion.bytes, 2048U);
+}
+
+TEST(EngineOnFuse, elsewhere_an_error_is_one) {
+  PretendedFile buffered({FileSystem::kFuse, Access::kBuffered, 1});
+  PretendedFile elsewhere({FileSystem::kExt, Access::kDirect, 512});
+  for (PretendedFile* const file : {&buffered, &elsewhere}) {
+    const Answer bad = write_to(*file, {-EIO});
+    ASSERT_FALSE(bad.completion.bytes);
+    EXPECT_EQ(bad.completion.bytes.error().error_number(), EIO);
+    EXPECT_EQ(bad.attempts.size(), 1U);
+  }
+}
 
 TEST(EngineLongTransfer, transfer_over_the_limit_of_one_call_is_cut_without_gaps) {
   constexpr std::uint64_t kSize = 5_GiB;

@@ -12,7 +12,7 @@ FaultyFile::FaultyFile(std::unique_ptr<File> inner, FileFaults faults)
 
 Status FaultyFile::check(std::string_view operation, ByteRange touched) const {
   if (!faults_.bad_offset || !touched.contains({*faults_.bad_offset, 1})) return {};
-  return tl::unexpected<Error>(system_error(
+  return failure(system_error(
       {.operation = std::string(operation), .path = path(), .offset_bytes = faults_.bad_offset},
       EIO));
 }
@@ -21,7 +21,7 @@ Result<std::size_t> FaultyFile::read_at(std::span<std::byte> into, std::uint64_t
   const ByteRange end{0, faults_.ends_at.value_or(all)};
   const ByteRange wanted = intersect({offset_bytes, into.size()}, end);
   if (const Status good = check("read", wanted); !good) {
-    return tl::unexpected<Error>(good.error());
+    return failure(good.error());
   }
   return inner_->read_at(into.first(wanted.size), offset_bytes);
 }
@@ -29,7 +29,7 @@ Result<std::size_t> FaultyFile::read_at(std::span<std::byte> into, std::uint64_t
 Result<std::size_t> FaultyFile::write_at(std::span<const std::byte> from,
                                          std::uint64_t offset_bytes) {
   if (const Status good = check("write", {offset_bytes, from.size()}); !good) {
-    return tl::unexpected<Error>(good.error());
+    return failure(good.error());
   }
   return inner_->write_at(from, offset_bytes);
 }

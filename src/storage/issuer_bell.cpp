@@ -21,7 +21,7 @@ Status IssuerBell::open() {
   FOREBAY_ASSERT(!bell_);
   bell_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (bell_) return {};
-  return tl::unexpected<Error>(system_error({.operation = "create an event descriptor"}, errno));
+  return failure(system_error({.operation = "create an event descriptor"}, errno));
 }
 
 Status IssuerBell::watch(int descriptor) {
@@ -67,7 +67,7 @@ Status check_watchable(int descriptor) {
   pollfd entry{descriptor, POLLIN, 0};
   const int ready = descriptor < 0 ? -1 : ::poll(&entry, 1, 0);
   if (ready >= 0 && (entry.revents & POLLNVAL) == 0) return {};
-  return tl::unexpected<Error>(
+  return failure(
       system_error({.operation = "watch descriptor " + std::to_string(descriptor)}, EBADF));
 }
 

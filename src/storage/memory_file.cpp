@@ -29,7 +29,7 @@ Result<std::size_t> MemoryFile::write_at(std::span<const std::byte> from,
   const std::lock_guard lock(mutex_);
   const ByteRange written{offset_bytes, from.size()};
   if (const Status extended = extend_to(written.end(), "write"); !extended) {
-    return tl::unexpected<Error>(extended.error());
+    return failure(extended.error());
   }
   std::ranges::copy(from, content_.data() + offset_bytes);
   return from.size();

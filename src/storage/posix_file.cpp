@@ -69,8 +69,7 @@ class PosixFile final : public File {
 };
 
 tl::unexpected<Error> PosixFile::failed(std::string_view operation, int error_number) const {
-  return tl::unexpected<Error>(
-      system_error({.operation = std::string(operation), .path = path()}, error_number));
+  return failure(system_error({.operation = std::string(operation), .path = path()}, error_number));
 }
 
 Result<std::uint64_t> PosixFile::size() const {
@@ -100,7 +99,7 @@ Result<std::size_t> PosixFile::transfer(const Step& step, Attempt attempt) {
     if (moved < 0) {
       ErrorDetails details = where;
       details.offset_bytes = step.offset_bytes + first;
-      return tl::unexpected<Error>(system_error(std::move(details), errno));
+      return failure(system_error(std::move(details), errno));
     }
     if (!progress.advance(checked_cast<std::uint64_t>(moved))) break;
   }
@@ -201,14 +200,14 @@ Error open_error(const std::string& path, OpenOptions options, int error_number)
 Status accept_descriptor(const std::string& path, int descriptor) {
   struct stat found{};
   if (::fstat(descriptor, &found) != 0) {
-    return tl::unexpected<Error>(system_error({.operation = "open", .path = path}, errno));
+    return failure(system_error({.operation = "open", .path = path}, errno));
   }
   if (!S_ISREG(found.st_mode) && !S_ISBLK(found.st_mode)) {
-    return tl::unexpected<Error>(not_a_file(path));
+    return failure(not_a_file(path));
   }
   const int flags = ::fcntl(descriptor, F_GETFL);
   if (flags < 0 || ::fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK) != 0) {
-    return tl::unexpected<Error>(system_error({.operation = "open", .path = path}, errno));
+    return failure(system_error({.operation = "open", .path = path}, errno));
   }
   return {};
 }
@@ -222,10 +221,10 @@ Result<std::unique_ptr<File>> open_named(const Names& names, OpenOptions options
   Descriptor descriptor(
       uninterrupted([&] { return ::open(names.opened.c_str(), flags_of(options), kNewFileMode); }));
   if (!descriptor) {
-    return tl::unexpected<Error>(open_error(names.shown, options, errno));
+    return failure(open_error(names.shown, options, errno));
   }
   if (const Status accepted = accept_descriptor(names.shown, descriptor.get()); !accepted) {
-    return tl::unexpected<Error>(accepted.error());
+    return failure(accepted.error());
   }
   PosixFile::Facts facts{.path = names.shown,
                          .file_system = file_system_of(descriptor.get()),
@@ -234,7 +233,7 @@ Result<std::unique_ptr<File>> open_named(const Names& names, OpenOptions options
   if (options.access == Access::kDirect) {
     const auto alignment = direct_alignment_of(descriptor.get());
     if (!alignment) {
-      return tl::unexpected<Error>(no_direct_access(names.shown, name_of(facts.file_system)));
+      return failure(no_direct_access(names.shown, name_of(facts.file_system)));
     }
     facts.alignment_bytes = *alignment;
   }

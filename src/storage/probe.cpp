@@ -37,9 +37,9 @@ std::optional<std::uint64_t> memlock_limit() {
 
 Status probe_registration() {
   const auto ring = make_ring_backend(1, silent_log());
-  if (!ring) return tl::unexpected<Error>(ring.error());
+  if (!ring) return failure(ring.error());
   const auto pool = BufferPool::create({.buffer_bytes = kProbeBufferBytes, .count = 1});
-  if (!pool) return tl::unexpected<Error>(pool.error());
+  if (!pool) return failure(pool.error());
   const Status registered = (*ring)->add_buffers((*pool)->arena());
   (*ring)->remove_buffers((*pool)->arena());
   return registered;

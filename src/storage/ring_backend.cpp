@@ -109,10 +109,10 @@ Status Ring::open(unsigned entries) {
     if (result != -EINVAL) break;  // not a matter of flags
   }
   if (result != 0) {
-    return tl::unexpected<Error>(ring_error("set up io_uring", -result, advice_for(-result)));
+    return failure(ring_error("set up io_uring", -result, advice_for(-result)));
   }
   if ((ring_.features & kFeaturesNeeded) != kFeaturesNeeded) {
-    return tl::unexpected<Error>(ring_error("set up io_uring", ENOSYS, "Linux 5.11 is needed"));
+    return failure(ring_error("set up io_uring", ENOSYS, "Linux 5.11 is needed"));
   }
   return {};
 }
@@ -176,7 +176,7 @@ Status RingBackend::start() {
   }
   wake_descriptor_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
   if (!wake_descriptor_) {
-    return tl::unexpected<Error>(system_error({.operation = "create an event descriptor"}, errno));
+    return failure(system_error({.operation = "create an event descriptor"}, errno));
   }
   arm_wake();
   flush();
@@ -433,7 +433,7 @@ Status RingBackend::add_buffers(std::span<std::byte> arena) {
   const Error error = ring_error("register buffers with io_uring", -result, advice_for(-result));
   if (!std::exchange(refusal_is_logged_, true))
     log_.write(LogLevel::kInfo, error.message() + "; transfers go on without");
-  return tl::unexpected<Error>(error);
+  return failure(error);
 }
 
 void RingBackend::remove_buffers(std::span<const std::byte> arena) noexcept {
@@ -450,7 +450,7 @@ Result<std::unique_ptr<Backend>> make_ring_backend(std::size_t queue_depth, LogS
   FOREBAY_ASSERT(queue_depth > 0);
   auto backend = std::make_unique<RingBackend>(std::min(queue_depth, kQueueDepthMax), log);
   if (const Status started = backend->start(); !started) {
-    return tl::unexpected<Error>(started.error());
+    return failure(started.error());
   }
   return backend;
 }
@@ -458,13 +458,13 @@ Result<std::unique_ptr<Backend>> make_ring_backend(std::size_t queue_depth, LogS
 Result<std::string> probe_ring() {
   Ring ring;
   if (const Status opened = ring.open(kOwnEntries); !opened) {
-    return tl::unexpected<Error>(opened.error());
+    return failure(opened.error());
   }
   io_uring_sqe* const entry = ::io_uring_get_sqe(&ring.get());
   FOREBAY_ASSERT(entry != nullptr);
   ::io_uring_prep_nop(entry);
   const int result = ::io_uring_submit_and_wait(&ring.get(), 1);
-  if (result < 0) return tl::unexpected<Error>(ring_error("use io_uring", -result, ""));
+  if (result < 0) return failure(ring_error("use io_uring", -result, ""));
   return ring.flags_name();
 }
 

@@ -1,51 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// What storage tests share: a folder that is gone afterwards, bytes that tell where they belong,
-// and memory that suits direct access. For tests only.
+// What storage tests share: files of bytes that tell where they belong, and memory that suits
+// direct access. For tests only.
 #pragma once
 
 #include <forebay/range.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/testing.hpp"
+#include "base/testing_bytes.hpp"
 #include "storage/file.hpp"
 
 namespace forebay::storage {
 
+using forebay::fill_pattern;
+using forebay::matching_pattern;
+using forebay::pattern;
 using forebay::TemporaryFolder;
-
-/// The byte that belongs at this offset of a test file: neighbouring blocks differ.
-inline std::byte pattern_at(std::uint64_t offset) {
-  return static_cast<std::byte>((offset * 0x9E3779B97F4A7C15U) >> 56U);
-}
-
-inline void fill_pattern(std::span<std::byte> bytes, std::uint64_t offset) {
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    bytes[i] = pattern_at(offset + i);
-}
-
-/// How many bytes of `bytes` are as they should be, from the front.
-inline std::size_t matching_pattern(std::span<const std::byte> bytes, std::uint64_t offset) {
-  std::size_t i = 0;
-  while (i < bytes.size() && bytes[i] == pattern_at(offset + i))
-    ++i;
-  return i;
-}
-
-inline std::vector<std::byte> pattern(std::uint64_t size_bytes) {
-  std::vector<std::byte> bytes(size_bytes);
-  fill_pattern(bytes, 0);
-  return bytes;
-}
 
 /// Memory whose address suits direct access to any disk.
 class AlignedMemory {

@@ -70,7 +70,7 @@ Status ThreadsBackend::start(std::size_t worker_count) {
   workers_.reserve(worker_count);
   while (workers_.size() < worker_count) {
     auto worker = start_service_thread("forebay-io", [this] { work(); });
-    if (!worker) return tl::unexpected<Error>(worker.error());
+    if (!worker) return failure(worker.error());
     workers_.push_back(std::move(*worker));
   }
   return {};
@@ -132,7 +132,7 @@ Result<std::unique_ptr<Backend>> make_threads_backend(const ThreadsOptions& opti
   FOREBAY_ASSERT(options.worker_count > 0);
   auto backend = std::make_unique<ThreadsBackend>(options);
   if (const Status started = backend->start(options.worker_count); !started) {
-    return tl::unexpected<Error>(started.error());
+    return failure(started.error());
   }
   return backend;
 }

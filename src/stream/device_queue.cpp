@@ -28,9 +28,9 @@ Result<std::shared_ptr<DeviceQueue>> DeviceQueue::start(const MakeBackend& make_
   auto thread = start_service_thread(
       "forebay-writer",
       [raw = queue.get(), &make_backend, &started] { raw->live(make_backend, started); });
-  if (!thread) return tl::unexpected<Error>(thread.error());
+  if (!thread) return failure(thread.error());
   queue->thread_ = std::move(*thread);
-  if (auto status = outcome.get(); !status) return tl::unexpected<Error>(status.error());
+  if (auto status = outcome.get(); !status) return failure(status.error());
   const std::weak_ptr<DeviceQueue> weak = queue;
   queue->budget_->add_bell([weak] {
     if (const auto alive = weak.lock()) alive->ring();
@@ -45,7 +45,7 @@ void DeviceQueue::live(const MakeBackend& make_backend, std::promise<Status>& st
   auto backend = make_backend();
   if (!backend) {
     ended_.store(true);
-    started.set_value(tl::unexpected<Error>(backend.error()));
+    started.set_value(failure(backend.error()));
     return;
   }
   storage::Engine engine(std::move(*backend), {.queue_depth = kEngineDepth});

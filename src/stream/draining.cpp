@@ -33,9 +33,9 @@ Result<OutputFile> StreamCore::create(const std::string& path, const CreateOptio
                         .plan = {},
                         .publication = options.publication};
   auto opened = open_output(setup.written_path, options, setup_.plan, *setup_.queues);
-  if (!opened) return tl::unexpected<Error>(opened.error());
+  if (!opened) return failure(opened.error());
   auto lane = lane_for(opened->target->file(), opened->plan);
-  if (!lane) return tl::unexpected<Error>(located(lane.error(), path));
+  if (!lane) return failure(located(lane.error(), path));
   setup.plan = std::move(opened->plan);
   const std::lock_guard lock(mutex_);
   setup.number = files_created_++;
@@ -47,7 +47,7 @@ Result<OutputFile> StreamCore::create(const std::string& path, const CreateOptio
 /// Where files of this device and access go; made for the first of them.
 Result<Lane*> StreamCore::lane_for(const storage::File& file, const OutputPlan& plan) {
   auto queue = setup_.queues->queue_of(file);
-  if (!queue) return tl::unexpected<Error>(queue.error());
+  if (!queue) return failure(queue.error());
   const std::lock_guard lock(mutex_);
   for (const auto& lane : lanes_) {
     if (lane->queue == *queue) return lane.get();

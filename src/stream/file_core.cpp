@@ -23,10 +23,10 @@ Status sync_folder_of(const std::string& path) {
   const Descriptor descriptor(
       uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (!descriptor)
-    return tl::unexpected<Error>(system_error({.operation = "open folder", .path = folder}, errno));
+    return failure(system_error({.operation = "open folder", .path = folder}, errno));
   if (uninterrupted([&] { return ::fsync(descriptor.get()); }) == 0) return {};
   if (errno == EINVAL) return {};  // file systems that keep names durable by themselves
-  return tl::unexpected<Error>(system_error({.operation = "sync folder", .path = folder}, errno));
+  return failure(system_error({.operation = "sync folder", .path = folder}, errno));
 }
 
 }  // namespace
@@ -52,8 +52,7 @@ Status FileCore::publish() {
   if (std::rename(setup_.written_path.c_str(), path().c_str()) != 0) {
     const int error_number = errno;
     is_published_.store(false);
-    return tl::unexpected<Error>(
-        system_error({.operation = "publish", .path = path()}, error_number));
+    return failure(system_error({.operation = "publish", .path = path()}, error_number));
   }
   return sync_name();
 }

@@ -47,7 +47,7 @@ Result<std::uint64_t> kept_bytes(const storage::File& file, Existing existing) {
 Status empty_unless_kept(storage::File& file, Existing existing) {
   if (existing == Existing::kKeep) return {};
   const auto size = file.size();
-  if (!size) return tl::unexpected<Error>(size.error());
+  if (!size) return failure(size.error());
   return *size == 0 ? Status() : file.truncate(0);
 }
 
@@ -77,11 +77,11 @@ Result<Opened> open_output(const std::string& path,
                            const StreamPlan& plan,
                            DeviceQueues& queues) {
   auto buffered = storage::open_file(path, {.intent = storage::Intent::kCreate});
-  if (!buffered) return tl::unexpected<Error>(buffered.error());
+  if (!buffered) return failure(buffered.error());
   const storage::FileIdentity identity = storage::identity_of(**buffered);
   if (auto target = queues.find(identity)) return join(path, options, plan, std::move(target));
   const auto kept = kept_bytes(**buffered, options.existing);
-  if (!kept) return tl::unexpected<Error>(kept.error());
+  if (!kept) return failure(kept.error());
   const std::shared_ptr<Budget> budget = queues.budget_of(**buffered);
   const auto file_system = (*buffered)->file_system();
   OutputFacts facts{.in_memory = file_system == storage::FileSystem::kTmpfs,
@@ -94,7 +94,7 @@ Result<Opened> open_output(const std::string& path,
                           .expected_bytes = options.expected_bytes,
                           .is_cached = is_cached},
                          facts);
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   Opened opened{.target = nullptr, .plan = plan_output(facts, plan)};
   opened.target = std::make_shared<Target>(Target::Setup{.file = std::move(*file),
                                                          .preallocation = opened.plan.preallocation,
@@ -103,7 +103,7 @@ Result<Opened> open_output(const std::string& path,
   if (!queues.enlist(identity, opened.target))
     return in_use(path, "another thread of this program opened it at the same moment");
   if (const Status empty = empty_unless_kept(opened.target->file(), options.existing); !empty)
-    return tl::unexpected<Error>(empty.error());
+    return failure(empty.error());
   return opened;
 }
 

@@ -42,7 +42,7 @@ Result<OutputFile> OutputStream::create(const std::string& path, const CreateOpt
 Result<OutputBuffer> OutputStream::acquire() { return core_->acquire(); }
 
 Result<OutputBuffer> OutputStream::acquire_at(const OutputFile& file, std::uint64_t offset_bytes) {
-  if (const Status own = core_->check_own(file); !own) return tl::unexpected<Error>(own.error());
+  if (const Status own = core_->check_own(file); !own) return failure(own.error());
   return core_->acquire_at(*file.file_, offset_bytes);
 }
 

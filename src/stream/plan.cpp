@@ -115,8 +115,8 @@ Result<StreamPlan> plan_stream(const StreamPlan& wanted) {
   StreamPlan plan = wanted;
   if (plan.buffer_bytes == 0) plan.buffer_bytes = kBufferBytes;
   if (plan.buffers == 0) plan.buffers = kBuffers;
-  if (const Status good = check_memory(plan); !good) return tl::unexpected<Error>(good.error());
-  if (const Status good = check_requests(plan); !good) return tl::unexpected<Error>(good.error());
+  if (const Status good = check_memory(plan); !good) return failure(good.error());
+  if (const Status good = check_requests(plan); !good) return failure(good.error());
   return plan;
 }
 

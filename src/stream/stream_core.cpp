@@ -34,7 +34,7 @@ Result<std::shared_ptr<StreamCore>> StreamCore::make(Setup setup) {
   // One block more than is lent: what does not suit its offset is moved within its buffer.
   auto pool = storage::BufferPool::create(
       {.buffer_bytes = setup.plan.buffer_bytes + kBlockBytes, .count = setup.plan.buffers});
-  if (!pool) return tl::unexpected<Error>(pool.error());
+  if (!pool) return failure(pool.error());
   return std::shared_ptr<StreamCore>(new StreamCore(std::move(setup), std::move(*pool)));
 }
 
@@ -50,7 +50,7 @@ tl::unexpected<Error> StreamCore::first_error() {
   const std::lock_guard lock(mutex_);
   FOREBAY_ASSERT(error_.has_value());
   error_was_told_ = true;
-  return tl::unexpected<Error>(*error_);
+  return failure(*error_);
 }
 
 std::optional<OutputBuffer> StreamCore::take() {
@@ -173,7 +173,7 @@ Status StreamCore::write(FileCore& file,
                          std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     auto buffer = acquire_at(file, offset_bytes);
-    if (!buffer) return tl::unexpected<Error>(buffer.error());
+    if (!buffer) return failure(buffer.error());
     const std::size_t size = std::min(bytes.size(), buffer->bytes_.size());
     std::memcpy(buffer->bytes_.data(), bytes.data(), size);
     if (const Status taken = submit(std::move(*buffer), file, {offset_bytes, size}); !taken)

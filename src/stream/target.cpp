@@ -72,7 +72,7 @@ Status Target::cut_back() {
 /// already frees them.
 Status Target::shorten(std::uint64_t size_bytes) {
   const auto size = file_->size();
-  if (!size) return tl::unexpected<Error>(size.error());
+  if (!size) return failure(size.error());
   // Longer than anything that was asked for here: another process has made it so.
   const bool is_others = *size > std::max(space.end_bytes(), stored_end_);
   if ((*size <= size_bytes || is_others) && !space.has_leftovers()) return {};

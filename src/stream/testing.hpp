@@ -10,9 +10,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -232,13 +230,6 @@ class Site {
   std::shared_ptr<DeviceQueues> queues_;
 };
 
-inline std::vector<std::byte> content_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::vector<char> chars{std::istreambuf_iterator<char>(in), {}};
-  const auto bytes = std::as_bytes(std::span(chars));
-  return {bytes.begin(), bytes.end()};
-}
-
 /// Whether the file is `size_bytes` of the pattern, and nothing else.
 inline ::testing::AssertionResult is_pattern(const std::string& path, std::size_t size_bytes) {
   const auto content = content_of(path);
@@ -262,7 +253,7 @@ inline ::testing::AssertionResult works(const Status& status) {
 /// Hands over a range of the pattern, which fits a buffer.
 inline Status submit_pattern(OutputStream& out, const OutputFile& file, ByteRange range) {
   auto buffer = out.acquire();
-  if (!buffer) return tl::unexpected<Error>(buffer.error());
+  if (!buffer) return failure(buffer.error());
   fill_pattern(buffer->bytes().first(range.size), range.offset);
   return out.submit(std::move(*buffer), file, range.offset, range.size);
 }

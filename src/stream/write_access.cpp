@@ -11,8 +11,16 @@ namespace {
 
 using storage::FileSystem;
 
+bool has_write_behind(FileSystem kind) noexcept {
+  return kind == FileSystem::kNfs || kind == FileSystem::kLustre;
+}
+
 bool is_remote(FileSystem kind) noexcept {
-  return kind == FileSystem::kNfs || kind == FileSystem::kFuse || kind == FileSystem::kLustre;
+  return has_write_behind(kind) || kind == FileSystem::kFuse;
+}
+
+std::uint64_t least_for_direct(FileSystem kind) noexcept {
+  return kind == FileSystem::kFuse ? kDirectOnFuseBytesMin : kDirectOutputBytesMin;
 }
 
 }  // namespace
@@ -21,14 +29,16 @@ storage::AccessDecision choose_write_access(const WriteFacts& facts) {
   const std::string kind(name_of(facts.file_system));
   if (!facts.direct_works)
     return {Access::kBuffered, "buffered: this file on " + kind + " has no direct access"};
-  if (is_remote(facts.file_system))
+  if (has_write_behind(facts.file_system))
     return {Access::kBuffered, "buffered: " + kind + " has a write-behind of its own"};
-  if (facts.expected_bytes > 0 && facts.expected_bytes < kDirectOutputBytesMin) {
+  if (facts.expected_bytes > 0 && facts.expected_bytes < least_for_direct(facts.file_system)) {
     return {Access::kBuffered,
             "buffered: " + std::to_string(facts.expected_bytes) + " bytes are too few for direct"};
   }
   if (facts.is_cached)
     return {Access::kBuffered, "buffered: some of the file is in the page cache"};
+  if (facts.file_system == FileSystem::kFuse)
+    return {Access::kDirect, "direct: fuse has buffered writes of a file wait for each other"};
   return {Access::kDirect, facts.expected_bytes > 0
                                ? "direct: a long file"
                                : "direct: a file that may become as long as it likes"};

@@ -11,6 +11,8 @@ namespace forebay::stream {
 
 /// What is expected to be shorter than this is left in the page cache.
 inline constexpr std::uint64_t kDirectOutputBytesMin = std::uint64_t{32} << 20U;
+/// On FUSE: one request, which waits for no other.
+inline constexpr std::uint64_t kDirectOnFuseBytesMin = std::uint64_t{1} << 20U;
 
 struct WriteFacts {
   storage::FileSystem file_system = storage::FileSystem::kOther;

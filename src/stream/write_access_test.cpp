@@ -33,12 +33,26 @@ TEST(WriteAccess, what_has_no_direct_access_is_buffered) {
   EXPECT_EQ(decision.reason, "buffered: this file on tmpfs has no direct access");
 }
 
-TEST(WriteAccess, remote_file_systems_are_buffered) {
-  for (const FileSystem kind : {FileSystem::kNfs, FileSystem::kFuse, FileSystem::kLustre}) {
+TEST(WriteAccess, file_systems_that_write_behind_are_buffered) {
+  for (const FileSystem kind : {FileSystem::kNfs, FileSystem::kLustre}) {
     WriteFacts facts = a_long_file();
     facts.file_system = kind;
     EXPECT_EQ(choose_write_access(facts).access, Access::kBuffered);
   }
+}
+
+TEST(WriteAccess, on_fuse_all_but_the_shortest_are_direct) {
+  WriteFacts facts = a_long_file();
+  facts.file_system = FileSystem::kFuse;
+  for (const std::uint64_t expected : {std::uint64_t{0}, kDirectOnFuseBytesMin, 1_GiB}) {
+    facts.expected_bytes = expected;
+    EXPECT_EQ(choose_write_access(facts).access, Access::kDirect);
+  }
+  facts.expected_bytes = kDirectOnFuseBytesMin - 1;
+  EXPECT_EQ(choose_write_access(facts).access, Access::kBuffered);
+  facts.expected_bytes = 1_GiB;
+  facts.is_cached = true;
+  EXPECT_EQ(choose_write_access(facts).access, Access::kBuffered);
 }
 
 TEST(WriteAccess, short_files_are_buffered) {

@@ -21,10 +21,10 @@ void AgentContext::report_failure(const StepName& step, const Error& why) {
 
 Result<std::shared_ptr<Agent>> Agent::start(Setup setup) {
   auto bell = shm::Doorbell::create();
-  if (!bell) return tl::unexpected<Error>(bell.error());
+  if (!bell) return failure(bell.error());
   std::shared_ptr<Agent> agent(new Agent(std::move(setup), std::move(*bell)));
   auto thread = start_service_thread("fb-dataset", [raw = agent.get()] { raw->run(); });
-  if (!thread) return tl::unexpected<Error>(thread.error());
+  if (!thread) return failure(thread.error());
   agent->thread_ = std::move(*thread);
   return agent;
 }
@@ -34,9 +34,9 @@ Agent::Agent(Setup setup, shm::Doorbell bell)
       office_(std::move(setup_.office)),
       bell_(std::move(bell)),
       routes_(setup_.crew, setup_.plan),
-      member_(*this, setup_.on_resolved),
       writer_(*this, setup_.receiving) {
   const std::uint32_t me = office_->rank().number;
+  if (me < routes_.computing()) member_.emplace(*this, setup_.on_resolved);
   const bool owns = routes_.is_writer(me) && routes_.owner_of(routes_.file_of(me)) == me;
   if (owns) owner_.emplace(*this, FileOwner::Setup{setup_.dataset, setup_.first_group, 0});
   if (setup_.publisher) coordinator_.emplace(*this, setup_.publisher, *setup_.lease);
@@ -49,7 +49,7 @@ bool Agent::is_on_my_node(comm::Rank other) const noexcept {
 }
 
 bool Agent::tell(std::function<void(Member&)> what) {
-  return enqueue([this, what = std::move(what)] { what(member_); });
+  return enqueue([this, what = std::move(what)] { what(*member_); });
 }
 
 void Agent::press() {
@@ -59,12 +59,15 @@ void Agent::press() {
 void Agent::post(std::function<void()> work) { enqueue(std::move(work)); }
 
 bool Agent::enqueue(std::function<void()> work) {
+  bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
     if (has_ended_) return false;
+    is_first = posted_.empty();
     posted_.push_back(std::move(work));
   }
-  bell_.ring();
+  // Whoever found the list empty rings for all that come before the agent takes it.
+  if (is_first) bell_.ring();
   return true;
 }
 
@@ -77,6 +80,11 @@ void Agent::stop(Deadline deadline) noexcept {
   }
   bell_.ring();
   if (thread_.joinable()) thread_.join();
+}
+
+void Agent::wait_for_end() const {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return has_ended_; });
 }
 
 bool Agent::has_ended() const {
@@ -98,14 +106,14 @@ void Agent::run() {
     wait(now);
     run_posted();
     office_->attend(*this);
-    member_.hash_a_piece();
+    if (member_) member_->hash_a_piece();
     written_bytes_.store(writer_.written_bytes(), std::memory_order_relaxed);
   }
   end();
 }
 
 bool Agent::is_over() const noexcept {
-  const bool is_free = all_left_ || (is_orphan_ && member_.has_left());
+  const bool is_free = all_left_ || (is_orphan_ && (!member_ || member_->has_left()));
   return is_free && office_->queued_bytes() == 0;
 }
 
@@ -124,7 +132,7 @@ void Agent::wait(TimePoint now) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*due - now).count();
     wait_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
   }
-  if (member_.has_pieces_to_hash()) wait_ms = 0;
+  if (member_ && member_->has_pieces_to_hash()) wait_ms = 0;
   ::poll(entries.data(), entries.size(), wait_ms);
 }
 
@@ -147,14 +155,14 @@ void Agent::end() {
   setup_.lane->stop(why);
   run_posted();
   if (setup_.lease && setup_.lease->check())
-    remove_leftovers(setup_.path, setup_.publisher->steps());
+    remove_leftovers(setup_.path, setup_.publisher->steps(), setup_.first_group + kGroupsOfOpening);
   setup_.lease.reset();
   {
     const std::lock_guard lock(mutex_);
     has_ended_ = true;
     posted_.clear();
   }
-  member_.end(why);
+  if (member_) member_->end(why);
   changed_.notify_all();
 }
 
@@ -218,7 +226,8 @@ void Agent::read(comm::Rank from,
     case LetterKind::kLeave:
       return read_as_coordinator(from, header, payload);
     case LetterKind::kWritten:
-      return member_.written(step_of(header), payload);
+      if (member_) member_->written(step_of(header), payload);
+      return;
     case LetterKind::kResolved:
       return read_resolved(header, payload);
     case LetterKind::kGone:
@@ -251,9 +260,9 @@ void Agent::read_as_writer(comm::Rank from,
   const bool is_relayed = (words[0] & kRelayed) != 0;
   switch (static_cast<LetterKind>(header.kind)) {
     case LetterKind::kSend:
-      return is_relayed ? writer_.send_bytes(from, words[0]) : member_.send_bytes(from, words[0]);
+      return is_relayed ? writer_.send_bytes(from, words[0]) : member_->send_bytes(from, words[0]);
     case LetterKind::kTaken:
-      return is_relayed ? writer_.taken(words[0]) : member_.taken(words[0]);
+      return is_relayed ? writer_.taken(words[0]) : member_->taken(words[0]);
     case LetterKind::kOffer:
       return writer_.offered(from, letter_from<OfferLetter>(payload));
     case LetterKind::kFinish:
@@ -306,15 +315,15 @@ void Agent::read_resolved(const comm::LinkHeader& header, std::span<const std::b
   const Status outcome = is_published ? Status() : Status(tl::unexpect, comm::error_from(payload));
   writer_.resolved(step, outcome);
   if (owner_) owner_->resolved(step, outcome);
-  member_.resolved(step, outcome);
+  if (member_) member_->resolved(step, outcome);
 }
 
 void Agent::lost(comm::Rank peer, const Error& why) {
   payloads_.erase(peer.number);
   if (all_left_) return;
-  writer_.lost(peer);
+  writer_.lost(peer, why);
   if (owner_) owner_->gone(peer, why);
-  member_.lost(peer, why);
+  if (member_) member_->lost(peer, why);
   if (coordinator_) coordinator_->lost(peer, why);
   if (peer.number == Routes::coordinator()) is_orphan_ = true;
 }

@@ -47,20 +47,23 @@ class Agent final : public AgentContext, private comm::PostReceiver {
     std::shared_ptr<Staging> receiving;         ///< null where nothing comes in messages
     std::shared_ptr<Publisher> publisher;       ///< of the coordinating rank; else null
     std::unique_ptr<Lease> lease;               ///< the same; given back when all have left
-    Member::OnResolved on_resolved;
+    Member::OnResolved on_resolved;             ///< of use on a rank that computes
   };
   /// Starts the thread.
   static Result<std::shared_ptr<Agent>> start(Setup setup);
   /// As stop().
   ~Agent() override;
 
-  /// Any thread; what the application does to its own steps. False after the end: it is not done.
+  /// Any thread, on a rank that computes; what the application does to its own steps. False after
+  /// the end: it is not done.
   bool tell(std::function<void(Member&)> what);
   /// Any thread: the application waits for memory, which should come back without other ranks.
   void press();
   /// Any thread: waits until all ranks have left, or the deadline; then ends the thread. What is
   /// not resolved by then gets an Error.
   void stop(Deadline deadline) noexcept;
+  /// Any thread: returns when nobody needs this rank any more.
+  void wait_for_end() const;
   bool has_ended() const;
   std::uint64_t written_bytes() const noexcept { return written_bytes_.load(); }
 
@@ -114,7 +117,7 @@ class Agent final : public AgentContext, private comm::PostReceiver {
   const std::unique_ptr<comm::PostOffice> office_;
   const shm::Doorbell bell_;
   const Routes routes_;
-  Member member_;
+  std::optional<Member> member_;  ///< absent on a rank that is given to I/O
   Writer writer_;
   std::optional<FileOwner> owner_;
   std::optional<Coordinator> coordinator_;
@@ -124,7 +127,7 @@ class Agent final : public AgentContext, private comm::PostReceiver {
   std::atomic<std::uint64_t> written_bytes_{0};
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable std::condition_variable changed_;
   std::vector<std::function<void()>> posted_;
   bool is_stopping_ = false;  ///< leave at once
   bool has_ended_ = false;

@@ -7,6 +7,7 @@
 #include <ranges>
 #include <utility>
 
+#include "base/wall_clock.hpp"
 #include "comm/error_bytes.hpp"
 
 namespace forebay::write {
@@ -21,18 +22,14 @@ std::string list_of(const std::vector<std::uint32_t>& numbers) {
   return numbers.size() > kShown ? text + " and others" : text;
 }
 
-std::uint64_t wall_ns() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-  return static_cast<std::uint64_t>(ns);
-}
-
 std::string text_of_step(const StepName& step) { return "write step " + std::to_string(step.step); }
 
 }  // namespace
 
+/// Null if the step is over: every rank commits its steps in their order, so nothing is to come of
+/// those before one that was published.
 Coordinator::Collected* Coordinator::find_or_begin(const StepName& step) {
-  if (skipped_.contains(step)) return nullptr;
+  if (skipped_.contains(step) || (newest_published_ && step <= *newest_published_)) return nullptr;
   const auto [found, is_new] = steps_.try_emplace(step);
   if (is_new) found->second.due = std::chrono::steady_clock::now() + context_.plan().deadline;
   return &found->second;
@@ -54,7 +51,7 @@ void Coordinator::announced(comm::Rank from,
     return skip(step, on_rank(why, from.number));
   }
   for (const auto& [rank, why] : lost_)
-    if (!collected->announced.contains(rank)) return skip(step, why);
+    if (!can_do_without(rank, *collected)) return skip(step, why);
   for (const std::uint32_t rank : left_) {
     if (collected->announced.contains(rank)) continue;
     const Error why = context_.error(ErrorClass::kClosed, text_of_step(step),
@@ -65,7 +62,14 @@ void Coordinator::announced(comm::Rank from,
 }
 
 void Coordinator::failed(comm::Rank from, const StepName& step, const Error& why) {
-  if (find_or_begin(step) != nullptr) skip(step, on_rank(why, from.number));
+  if (find_or_begin(step) == nullptr) return;
+  const Error known = on_rank(why, from.number);
+  if (why.kind() != ErrorClass::kNotFound) return skip(step, known);
+  // A file that has gone was removed by whoever took this program for dead: that is to be told.
+  context_.lane().run([this, step, known] {
+    const Status is_mine = lease_.check();
+    context_.post([this, step, why = is_mine ? known : is_mine.error()] { skip(step, why); });
+  });
 }
 
 void Coordinator::sealed(comm::Rank /*from*/, const SealedLetter& letter) {
@@ -92,7 +96,7 @@ void Coordinator::publish_next() {
 }
 
 void Coordinator::publish(const StepName& step, const Collected& collected) {
-  format::StepEntry entry{.step = step.step, .group = step.group, .wall_ns = wall_ns()};
+  format::StepEntry entry{.step = step.step, .group = step.group, .wall_ns = wall_clock_ns()};
   entry.writers = context_.routes().writer_count();
   entry.strategy = static_cast<std::uint16_t>(context_.plan().strategy);
   for (const auto& [file, letter] : collected.files) {
@@ -155,7 +159,10 @@ void Coordinator::skip(const StepName& step, const Error& why) {
 
 void Coordinator::resolve(const StepName& step, const Status& outcome) {
   steps_.erase(step);
-  if (!outcome) skipped_.insert(step);
+  if (outcome)
+    newest_published_ = step;
+  else
+    skipped_.insert(step);
   const comm::Bytes why = outcome ? comm::Bytes() : comm::to_bytes(outcome.error());
   to_all(LetterKind::kResolved, words_of(step, outcome ? 1 : 0), why);
 }
@@ -172,17 +179,21 @@ void Coordinator::lost(comm::Rank rank, const Error& why) {
   if (!lost_.emplace(rank.number, why).second || has_left) return end_if_all_left();
   to_all(LetterKind::kGone, {rank.number}, comm::to_bytes(why));
   std::vector<StepName> missing;
-  for (const auto& [step, collected] : steps_) {
-    const bool owns_nothing_open = std::ranges::all_of(
-        std::views::iota(0U, context_.routes().file_count()), [&](std::uint32_t file) {
-          return context_.routes().owner_of(file) != rank.number || collected.files.contains(file);
-        });
-    const bool is_fine = collected.announced.contains(rank.number) && owns_nothing_open;
-    if (!is_fine) missing.push_back(step);
-  }
+  for (const auto& [step, collected] : steps_)
+    if (!can_do_without(rank.number, collected)) missing.push_back(step);
   for (const StepName& step : missing)
     skip(step, why);
   end_if_all_left();
+}
+
+/// Whether a step can still be whole though that rank is gone. Who hands over to it says so itself.
+bool Coordinator::can_do_without(std::uint32_t rank, const Collected& collected) const {
+  const Routes& routes = context_.routes();
+  if (rank < routes.computing() && !collected.announced.contains(rank)) return false;
+  const auto is_there = [&](std::uint32_t file) {
+    return routes.owner_of(file) != rank || collected.files.contains(file);
+  };
+  return std::ranges::all_of(std::views::iota(0U, routes.file_count()), is_there);
 }
 
 void Coordinator::leave(comm::Rank from) {

@@ -61,6 +61,7 @@ class Coordinator {
   void skip(const StepName& step, const Error& why);
   void end_if_all_left();
   bool is_complete(const Collected& collected) const;
+  bool can_do_without(std::uint32_t rank, const Collected& collected) const;
   std::string missing_of(const Collected& collected) const;
   void to_all(LetterKind kind, const AgentContext::Words& words, const comm::Bytes& payload);
 
@@ -69,6 +70,7 @@ class Coordinator {
   const Lease& lease_;
   std::map<StepName, Collected> steps_;
   std::set<StepName> skipped_;
+  std::optional<StepName> newest_published_;
   std::map<std::uint32_t, Error> lost_;
   std::set<std::uint32_t> left_;
   bool has_ended_ = false;

@@ -20,9 +20,6 @@ namespace {
 using model::Machine;
 using model::RequestKind;
 
-/// Copies of a rank's memory: what a core of today does with warm pages.
-constexpr double kCopyMbPerS = 4000;
-
 double at_rate_us(double bytes, double mb_per_s) { return mb_per_s == 0 ? 0 : bytes / mb_per_s; }
 
 /// What one server has to do.
@@ -105,6 +102,8 @@ class Costing {
   double links_us() const;
   double locks_us() const;
   double locks_of_file_us(FileNumber file) const;
+  double lock_rounds_of(FileNumber file) const;
+  std::size_t clients_of(FileNumber file) const;
   double shortest_us() const;
   double hand_over_us() const;
 
@@ -283,19 +282,24 @@ double Costing::links_us() const {
   return longest;
 }
 
+std::size_t Costing::clients_of(FileNumber file) const {
+  std::set<std::uint32_t> clients;
+  for (const Rank writer : routes_.writers_of(file))
+    clients.insert(facts_.crew.node_of(writer));
+  return clients.size();
+}
+
 double Costing::locks_of_file_us(FileNumber file) const {
   const model::Locks& locks = machine_.locks;
   if (locks.unit == model::LockUnit::kNone) return 0;
   const auto writers = routes_.writers_of(file);
-  std::set<std::uint32_t> clients;
-  for (const Rank writer : writers)
-    clients.insert(facts_.crew.node_of(writer));
-  if (clients.size() < 2) return 0;
+  if (clients_of(file) < 2) return 0;
   if (is_baton_) return static_cast<double>(writers.size() - 1) * locks.change_us;
   const double unit = static_cast<double>(plan_.unit_bytes);
   const double requests = std::ceil(loads_.of_file[file] / unit);
   const double one_us = answer_us(file, unit) + locks.change_us;
   if (locks.unit == model::LockUnit::kFile) return requests * one_us;
+  if (locks.unit == model::LockUnit::kObject) return 0;
   const std::uint64_t lock =
       locks.unit == model::LockUnit::kBytes ? locks.unit_bytes : layouts_[file].stripe_bytes;
   if (plan_.alignment_bytes % lock == 0) return 0;
@@ -306,6 +310,17 @@ double Costing::locks_of_file_us(FileNumber file) const {
   return requests / 2 * one_us / std::max(1.0, under_way / in_a_row);
 }
 
+/// Whoever writes highest of those that wait has all above, and is called back by the next: what is
+/// under way to a file takes its locks in rounds, and in each a lock is given up.
+double Costing::lock_rounds_of(FileNumber file) const {
+  if (machine_.locks.unit != model::LockUnit::kObject || is_baton_) return 0;
+  if (clients_of(file) < 2) return 0;
+  const double parts = std::ceil(loads_.of_file[file] / part_bytes(file));
+  const double writers = static_cast<double>(routes_.writers_of(file).size());
+  const double under_way = writers * facts_.requests_of_writer * parts_of_request(file);
+  return std::ceil(parts / std::max(1.0, under_way));
+}
+
 double Costing::locks_us() const {
   double longest = 0;
   for (FileNumber file = 0; file < routes_.file_count(); ++file)
@@ -314,14 +329,22 @@ double Costing::locks_us() const {
 }
 
 double Costing::writing_all_us() const {
-  return std::max({servers_us(), writers_us(), links_us(), locks_us()});
+  double rounds = 0;
+  for (FileNumber file = 0; file < routes_.file_count(); ++file)
+    rounds = std::max(rounds, lock_rounds_of(file));
+  // In a round servers answer one part alone; that tells where they would be busy otherwise.
+  const double servers = servers_us() + rounds * server_of(0, 0).write_latency_us;
+  return std::max({servers, writers_us(), links_us(), locks_us()}) +
+         rounds * machine_.locks.change_us;
 }
 
 /// What has to be written after the last name is there: by the writer with the least of all.
 double Costing::shortest_us() const {
   const auto least = std::ranges::min_element(loads_.of_writer);
   const auto number = static_cast<std::size_t>(least - loads_.of_writer.begin());
-  return alone_us(routes_.file_of(routes_.writers()[number]), *least);
+  const FileNumber file = routes_.file_of(routes_.writers()[number]);
+  const double round_us = machine_.locks.change_us + server_of(file, 0).write_latency_us;
+  return alone_us(file, *least) + (lock_rounds_of(file) > 0 ? round_us : 0);
 }
 
 double Costing::hand_over_us() const {

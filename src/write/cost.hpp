@@ -28,6 +28,9 @@ struct StepCost {
 /// What a rank is taken to put in a step while that is not known.
 inline constexpr std::uint64_t kAssumedStepBytes = 64_MiB;
 
+/// Copies of a rank's memory: what a core of today does with warm pages.
+inline constexpr double kCopyMbPerS = 4000;
+
 /// `plan` is complete, as plan_write() gave it for these facts, which have a machine. Link speeds
 /// are those between clients and servers: machine files know no others.
 StepCost step_cost(const WriteFacts& facts, const WritePlan& plan);

@@ -125,7 +125,7 @@ void DataFileCore::finish_seal(const Status& written, std::uint64_t end_bytes, c
 /// Blocks.
 void DataFileCore::cut_and_sync(std::uint64_t end_bytes, const Done& done) {
   const auto size = file().size();
-  if (!size) return done(tl::unexpected<Error>(size.error()));
+  if (!size) return done(failure(size.error()));
   const Status cut = *size > end_bytes ? file().truncate(end_bytes) : Status();
   if (!cut) return done(cut);
   sync(done);
@@ -134,14 +134,14 @@ void DataFileCore::cut_and_sync(std::uint64_t end_bytes, const Done& done) {
 /// It is too late to ask the queue.
 void DataFileCore::answer_later(Done done) {
   Status told = outcome();
-  if (told) told = tl::unexpected<Error>(queue_has_ended());
+  if (told) told = failure(queue_has_ended());
   setup_.errands->add(
       [told = std::move(told), done = std::move(done)](const auto& /*refused*/) { done(told); });
 }
 
 Status DataFileCore::outcome() const {
   const std::lock_guard lock(mutex_);
-  return error_ ? Status(tl::unexpected<Error>(*error_)) : Status();
+  return error_ ? Status(failure(*error_)) : Status();
 }
 
 void DataFileCore::fail(const Error& error) noexcept {
@@ -163,8 +163,8 @@ void DataFileCore::give_back(stream::Parcel& parcel) noexcept {
     const std::unique_ptr<Write> write(static_cast<Write*>(&parcel));
     Status told;
     if (!write->is_written) told = outcome();
-    if (write->error) told = tl::unexpected<Error>(*write->error);
-    if (!write->is_written && told) told = tl::unexpected<Error>(queue_has_ended());
+    if (write->error) told = failure(*write->error);
+    if (!write->is_written && told) told = failure(queue_has_ended());
     write->done(told);
   }
   let_go();
@@ -183,7 +183,7 @@ void DataFileCore::reached(stream::Barrier& barrier) noexcept {
   {
     const std::unique_ptr<Wait> wait(static_cast<Wait*>(&barrier));
     Status told = outcome();
-    if (told && !wait->is_written) told = tl::unexpected<Error>(queue_has_ended());
+    if (told && !wait->is_written) told = failure(queue_has_ended());
     wait->done(told);
   }
   let_go();

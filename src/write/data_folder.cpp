@@ -14,6 +14,7 @@
 #include "base/uninterrupted.hpp"
 #include "format/data_header.hpp"
 #include "storage/file_system.hpp"
+#include "storage/lustre_layout.hpp"
 #include "stream/write_access.hpp"
 #include "write/folder_entries.hpp"
 
@@ -38,16 +39,20 @@ std::string DataFolder::free_path_of(const format::DataFileName& name) const {
   return setup_.folder + "/" + std::string(kFreePrefix) + text_of(name);
 }
 
+storage::FileSystem DataFolder::file_system() {
+  if (file_system_) return *file_system_;
+  const Descriptor folder(uninterrupted(
+      [&] { return ::open(setup_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  // Whoever opens a file meets the error.
+  if (!folder) return storage::FileSystem::kOther;
+  file_system_ = storage::file_system_of(folder.get());
+  return *file_system_;
+}
+
 Access DataFolder::access_for(std::uint64_t expected_bytes) {
   if (setup_.access) return *setup_.access;
-  if (!file_system_) {
-    const Descriptor folder(uninterrupted(
-        [&] { return ::open(setup_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
-    if (!folder) return Access::kBuffered;  // whoever opens the file meets the error
-    file_system_ = storage::file_system_of(folder.get());
-  }
   return stream::choose_write_access(
-             {.file_system = *file_system_, .direct_works = true, .expected_bytes = expected_bytes})
+             {.file_system = file_system(), .direct_works = true, .expected_bytes = expected_bytes})
       .access;
 }
 
@@ -71,20 +76,58 @@ Result<bool> DataFolder::take_free_file(const format::DataFileName& name) {
     free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(i));
     const std::string path = path_of(name);
     if (std::rename(free_path_of(kept).c_str(), path.c_str()) == 0) return true;
-    if (errno != ENOENT)
-      return tl::unexpected<Error>(system_error({.operation = "create", .path = path}, errno));
+    if (errno != ENOENT) return failure(system_error({.operation = "create", .path = path}, errno));
   }
   return false;
 }
 
+void DataFolder::say_default_stripes(const std::string& why) {
+  if (setup_.log == nullptr || std::exchange(has_said_default_stripes_, true)) return;
+  setup_.log->write(LogLevel::kWarning, "the data files of " + setup_.folder +
+                                            " are cut as their file system does it, not by "
+                                            "stripe_bytes and targets of the plan: " +
+                                            why);
+}
+
+/// Whether a new file is as the plan wishes it.
+void DataFolder::check_stripes(const storage::File& file) {
+  const auto [bytes, servers] = setup_.stripes;
+  if (bytes == 0 && servers == 0) return;
+  const auto stripes = storage::stripes_of(file);
+  if (!stripes)
+    return say_default_stripes(std::string(name_of(file.file_system())) +
+                               " says nothing of how a file is cut");
+  const bool is_as_wished = (bytes == 0 || stripes->stripe_bytes == bytes) &&
+                            (servers == 0 || stripes->server_count == servers);
+  if (is_as_wished) return;
+  say_default_stripes(std::to_string(stripes->stripe_bytes) + " bytes lie on one of " +
+                      std::to_string(stripes->server_count) + " servers");
+}
+
+/// On Lustre, whose files are cut when they are made. Null where it does not want to.
+Result<DataFolder::FilePointer> DataFolder::make_striped(const std::string& path, Access access) {
+  if (setup_.stripes == storage::StripeWish{}) return nullptr;
+  if (file_system() != storage::FileSystem::kLustre) return nullptr;
+  if (const Status removed = remove_entry(path); !removed) return failure(removed.error());
+  const Status made = storage::make_lustre_file(path, setup_.stripes);
+  if (made) return open_with(path, storage::Intent::kWrite, access);
+  say_default_stripes(made.error().message());
+  return nullptr;
+}
+
 Result<DataFolder::FilePointer> DataFolder::make(const std::string& path, Access access) {
+  if (auto striped = make_striped(path, access); !striped || *striped != nullptr) {
+    if (striped) check_stripes(**striped);
+    return striped;
+  }
   auto file = open_with(path, storage::Intent::kCreateNew, access);
   if (!file && file.error().error_number() == EEXIST) {
-    if (const Status removed = remove_entry(path); !removed)
-      return tl::unexpected<Error>(removed.error());
+    if (const Status removed = remove_entry(path); !removed) return failure(removed.error());
     file = open_with(path, storage::Intent::kCreateNew, access);
   }
-  if (file) storage::wish_stripes(**file, setup_.stripes);
+  if (!file) return file;
+  storage::wish_stripes(**file, setup_.stripes);
+  check_stripes(**file);
   return file;
 }
 
@@ -92,13 +135,13 @@ Result<DataFolder::FilePointer> DataFolder::create(const format::DataFileName& n
                                                    std::uint64_t expected_bytes) {
   const std::string path = path_of(name);
   const auto is_recycled = take_free_file(name);
-  if (!is_recycled) return tl::unexpected<Error>(is_recycled.error());
+  if (!is_recycled) return failure(is_recycled.error());
   const Access access = access_for(expected_bytes);
   auto file = *is_recycled ? open_with(path, storage::Intent::kWrite, access) : make(path, access);
   if (!file) return file;
   if (const Status filled = fill(**file, name, expected_bytes); !filled) {
     static_cast<void>(remove_entry(path));
-    return tl::unexpected<Error>(filled.error());
+    return failure(filled.error());
   }
   return file;
 }
@@ -110,7 +153,7 @@ Status DataFolder::fill(storage::File& file,
   const auto page = std::make_unique<Page>();
   page->bytes = format::encode_header({.dataset = setup_.dataset, .name = name});
   const auto written = file.write_at(page->bytes, 0);
-  return written ? Status() : tl::unexpected<Error>(written.error());
+  return written ? Status() : failure(written.error());
 }
 
 Status DataFolder::reserve(storage::File& file, std::uint64_t expected_bytes) {
@@ -135,9 +178,9 @@ Result<DataFolder::FilePointer> DataFolder::open(const format::DataFileName& nam
   if (!file) return file;
   const auto page = std::make_unique<Page>();
   const auto read = (*file)->read_at(page->bytes, 0);
-  if (!read) return tl::unexpected<Error>(read.error());
+  if (!read) return failure(read.error());
   const auto header = format::decode_header(std::span(page->bytes).first(*read), (*file)->path());
-  if (!header) return tl::unexpected<Error>(header.error());
+  if (!header) return failure(header.error());
   if (*header == format::DataHeader{.dataset = setup_.dataset, .name = name}) return file;
   return failure({.kind = ErrorClass::kDamage,
                   .operation = "open",
@@ -148,15 +191,18 @@ Result<DataFolder::FilePointer> DataFolder::open(const format::DataFileName& nam
 }
 
 Status DataFolder::recycle(const format::DataFileName& name) {
-  if (free_.size() >= setup_.free_files_max) return remove(name);
+  if (distrusted_.contains(name) || free_.size() >= setup_.free_files_max) return remove(name);
   const std::string path = path_of(name);
   if (std::rename(path.c_str(), free_path_of(name).c_str()) != 0)
-    return tl::unexpected<Error>(system_error({.operation = "recycle", .path = path}, errno));
+    return failure(system_error({.operation = "recycle", .path = path}, errno));
   free_.push_back(name);
   return {};
 }
 
-Status DataFolder::remove(const format::DataFileName& name) { return remove_entry(path_of(name)); }
+Status DataFolder::remove(const format::DataFileName& name) {
+  distrusted_.erase(name);
+  return remove_entry(path_of(name));
+}
 
 Status DataFolder::sync() const { return sync_entries(setup_.folder); }
 

@@ -5,11 +5,13 @@
 
 #include <forebay/access.hpp>
 #include <forebay/error.hpp>
+#include <forebay/log.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,9 +33,12 @@ class DataFolder {
     format::DatasetId dataset = {};
     std::optional<Access> access = {};
     storage::StripeWish stripes = {};
+    LogSink* log = nullptr;  ///< hears of wishes that are not granted; null: nobody does
+    /// What the folder lies on; no value: that is looked at.
+    std::optional<storage::FileSystem> file_system = {};
     std::size_t free_files_max = 0;
   };
-  explicit DataFolder(Setup setup) : setup_(std::move(setup)) {}
+  explicit DataFolder(Setup setup) : setup_(std::move(setup)), file_system_(setup_.file_system) {}
 
   using FilePointer = std::unique_ptr<storage::File>;
 
@@ -41,8 +46,10 @@ class DataFolder {
   Result<FilePointer> create(const format::DataFileName& name, std::uint64_t expected_bytes);
   /// One that is there. See FileLane::open().
   Result<FilePointer> open(const format::DataFileName& name);
-  /// Sets it aside.
+  /// Sets it aside; removes one that is not to be trusted.
   Status recycle(const format::DataFileName& name);
+  /// Its bytes could not be made durable: it is not to be used again.
+  void distrust(const format::DataFileName& name) { distrusted_.insert(name); }
   Status remove(const format::DataFileName& name);
   /// Makes names durable.
   Status sync() const;
@@ -57,15 +64,21 @@ class DataFolder {
   std::string path_of(const format::DataFileName& name) const;
   std::string free_path_of(const format::DataFileName& name) const;
   Access access_for(std::uint64_t expected_bytes);
+  storage::FileSystem file_system();
   Result<FilePointer> open_with(const std::string& path, storage::Intent intent, Access access);
   Result<bool> take_free_file(const format::DataFileName& name);
   Result<FilePointer> make(const std::string& path, Access access);
+  Result<FilePointer> make_striped(const std::string& path, Access access);
+  void check_stripes(const storage::File& file);
+  void say_default_stripes(const std::string& why);
   Status fill(storage::File& file, const format::DataFileName& name, std::uint64_t expected_bytes);
   Status reserve(storage::File& file, std::uint64_t expected_bytes);
 
   const Setup setup_;
   std::optional<storage::FileSystem> file_system_;
+  bool has_said_default_stripes_ = false;
   std::vector<format::DataFileName> free_;  ///< by the names that they had
+  std::set<format::DataFileName> distrusted_;
 };
 
 }  // namespace forebay::write

@@ -6,14 +6,22 @@
 #include <chrono>
 #include <utility>
 
+#include "write/plan.hpp"
+
 namespace forebay::write {
 
 namespace {
 
 TimePoint now() { return std::chrono::steady_clock::now(); }
 
-ChecksumBy checksums_of(const WritePlan& plan) {
-  return plan.checksum_by == ChecksumBy::kAgent ? ChecksumBy::kAgent : ChecksumBy::kCopy;
+/// A committed step is published or skipped by its deadline, unless storage or the coordinator does
+/// not move.
+std::chrono::milliseconds resolved_after_max(const WritePlan& plan) {
+  return plan.deadline + stall_max(plan);
+}
+
+std::uint64_t most_taken(const Staging& staging) {
+  return staging.counts().taken_max * staging.segment_bytes();
 }
 
 }  // namespace
@@ -32,34 +40,31 @@ std::optional<std::uint64_t> DatasetCore::newest_step() const {
 
 Status DatasetCore::check_begin(std::uint64_t number) const {
   const std::string operation = "begin step " + std::to_string(number);
-  if (is_closed_)
-    return tl::unexpected<Error>(error(ErrorClass::kClosed, operation, "the dataset is closed"));
+  if (is_closed_) return failure(error(ErrorClass::kClosed, operation, "the dataset is closed"));
   if (is_open_step_)
-    return tl::unexpected<Error>(
+    return failure(
         error(ErrorClass::kInvalidArgument, operation,
               "step " + std::to_string(*last_begun_) + " is neither committed nor abandoned"));
   const std::optional<std::uint64_t> before = last_begun_ ? last_begun_ : setup_.newest_step;
   if (before && number <= *before)
-    return tl::unexpected<Error>(
-        error(ErrorClass::kInvalidArgument, operation,
-              "steps rise, and the last one is " + std::to_string(*before)));
+    return failure(error(ErrorClass::kInvalidArgument, operation,
+                         "steps rise, and the last one is " + std::to_string(*before)));
   return {};
 }
 
 Result<std::shared_ptr<StepCore>> DatasetCore::begin_step(std::uint64_t number) {
   const TimePoint begun_at = now();
   std::unique_lock lock(mutex_);
-  if (const Status checked = check_begin(number); !checked)
-    return tl::unexpected<Error>(checked.error());
+  if (const Status checked = check_begin(number); !checked) return failure(checked.error());
   const auto has_room = [this] { return under_way_ < setup_.plan.steps_in_flight; };
-  if (!resolved_.wait_for(lock, setup_.plan.deadline * 2, has_room))
-    return tl::unexpected<Error>(
+  if (!resolved_.wait_for(lock, resolved_after_max(setup_.plan), has_room))
+    return failure(
         error(ErrorClass::kLimit, "begin step " + std::to_string(number),
               std::to_string(under_way_) + " steps are still under way: storage does not keep up"));
   const std::uint64_t group = setup_.first_group + begun_ / setup_.plan.steps_per_group;
   const StepName name{number, group};
   if (!agent_->tell([name](Member& member) { member.begin(name); }))
-    return tl::unexpected<Error>(
+    return failure(
         error(ErrorClass::kClosed, "begin step " + std::to_string(number), "the agent has ended"));
   ++begun_;
   ++under_way_;
@@ -92,8 +97,8 @@ DatasetReport DatasetCore::report() const {
   const std::lock_guard lock(mutex_);
   DatasetReport report = report_;
   report.written_bytes = agent_->written_bytes();
-  const StagingCounts counts = setup_.staging->counts();
-  report.staging_bytes_max = counts.taken_max * setup_.staging->segment_bytes();
+  report.staging_bytes_max = most_taken(*setup_.staging);
+  if (setup_.receiving) report.staging_bytes_max += most_taken(*setup_.receiving);
   return report;
 }
 
@@ -101,13 +106,15 @@ Status DatasetCore::close() {
   std::unique_lock lock(mutex_);
   const bool was_closed = std::exchange(is_closed_, true);
   const auto is_idle = [this] { return under_way_ == 0; };
-  const bool done = resolved_.wait_for(lock, setup_.plan.deadline * 2, is_idle);
+  // A step that is open here has no end to wait for.
+  const auto wait_max = is_open_step_ ? stall_max(setup_.plan) : resolved_after_max(setup_.plan);
+  const bool done = resolved_.wait_for(lock, wait_max, is_idle);
   if (!was_closed) agent_->tell([](Member& member) { member.leave(); });
   if (!done)
-    return tl::unexpected<Error>(
+    return failure(
         error(ErrorClass::kLimit, "close",
               std::to_string(under_way_) + " steps are still under way: storage does not keep up"));
-  if (untold_) return tl::unexpected<Error>(*untold_);
+  if (untold_) return failure(*untold_);
   return {};
 }
 
@@ -119,7 +126,7 @@ bool DatasetCore::is_closed() const {
 void DatasetCore::end() noexcept {
   std::ignore = close();
   setup_.staging->cancel(error(ErrorClass::kClosed, "put", "the Runtime has ended"));
-  agent_->stop(now() + setup_.plan.deadline);
+  agent_->stop(now() + stall_max(setup_.plan));
 }
 
 StepCore::StepCore(std::shared_ptr<DatasetCore> dataset, const StepName& name, TimePoint begun_at)
@@ -131,18 +138,21 @@ StepCore::StepCore(std::shared_ptr<DatasetCore> dataset, const StepName& name, T
                .dataset = dataset_->setup_.dataset,
                .step = name,
                .origin = dataset_->setup_.rank,
-               .checksum_by = checksums_of(dataset_->plan()),
+               .checksum_by = dataset_->plan().checksum_by,
                .codec = dataset_->plan().codec,
                .codec_level = static_cast<int>(dataset_->plan().codec_level),
-               .wait_max = dataset_->plan().when_full == WhenFull::kWait
-                               ? std::chrono::nanoseconds(dataset_->plan().deadline)
-                               : std::chrono::nanoseconds(0),
+               .wait_max = put_wait_max(dataset_->plan()),
                .offer =
-                   [agent = dataset_->agent_](PackedChunk packed) {
-                     const auto shared = std::make_shared<PackedChunk>(std::move(packed));
-                     const bool told = agent->tell(
-                         [shared](Member& member) { member.offer(std::move(*shared)); });
-                     if (!told) shared->release();
+                   [agent = dataset_->agent_](std::vector<PackedChunk> packed) {
+                     const auto shared =
+                         std::make_shared<std::vector<PackedChunk>>(std::move(packed));
+                     const bool told = agent->tell([shared](Member& member) {
+                       for (PackedChunk& one : *shared)
+                         member.offer(std::move(one));
+                     });
+                     if (told) return;
+                     for (const PackedChunk& one : *shared)
+                       one.release();
                    },
                .press = [agent = dataset_->agent_] { agent->press(); }}) {}
 
@@ -152,7 +162,7 @@ Status StepCore::keep(Status outcome) {
   if (outcome) return outcome;
   const Error known = located(outcome.error(), dataset_->path());
   if (!failure_) failure_ = known;
-  return tl::unexpected<Error>(known);
+  return failure(known);
 }
 
 Status StepCore::put(const BlockPlace& place, std::span<const std::byte> bytes) {
@@ -192,8 +202,7 @@ Future<Receipt> StepCore::commit() {
   const bool told = dataset_->agent_->tell(
       [name = name_, committed](Member& member) { member.commit(name, std::move(*committed)); });
   if (!told)
-    promise.set(tl::unexpected<Error>(
-        dataset_->error(ErrorClass::kClosed, "write step", "the agent has ended")));
+    promise.set(failure(dataset_->error(ErrorClass::kClosed, "write step", "the agent has ended")));
   return future;
 }
 
@@ -279,7 +288,7 @@ Status Step::adopt_part(const Element& element, Part part, const Shape& shape, A
 Status Step::adopt_block(const Element& element, const Subarray& block, AdoptedBuffer data) {
   if (!core_) return is_over("put");
   const auto place = array_place(element.field, element.type, block);
-  if (!place) return tl::unexpected<Error>(place.error());
+  if (!place) return failure(place.error());
   return core_->adopt(*place, std::move(data));
 }
 

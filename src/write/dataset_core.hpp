@@ -32,6 +32,7 @@ class DatasetCore : public std::enable_shared_from_this<DatasetCore> {
     std::optional<std::uint64_t> newest_step;
     std::uint32_t rank = 0;
     std::shared_ptr<Staging> staging;
+    std::shared_ptr<const Staging> receiving = nullptr;  ///< for what comes from others, if any
     Executor* executor = nullptr;
   };
   explicit DatasetCore(Setup setup) : setup_(std::move(setup)), newest_(setup_.newest_step) {}
@@ -50,7 +51,7 @@ class DatasetCore : public std::enable_shared_from_this<DatasetCore> {
   Status close();
 
   /// The end of the Runtime: close(), and then waits for the other ranks, whom the agent still
-  /// serves, until the plan's deadline.
+  /// serves, for stall_max() at most.
   void end() noexcept;
   bool is_closed() const;
   /// Nobody needs its agent any more.

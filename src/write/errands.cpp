@@ -12,7 +12,7 @@ Result<std::unique_ptr<Errands>> Errands::start() {
   auto thread = start_service_thread("forebay-errands", [raw = errands.get()] { raw->live(); });
   if (!thread) {
     errands->ended_ = true;
-    return tl::unexpected<Error>(thread.error());
+    return failure(thread.error());
   }
   errands->thread_ = std::move(*thread);
   return errands;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "storage/file.hpp"
 #include "storage/file_system.hpp"
 #include "write/data_file_core.hpp"
 #include "write/data_folder.hpp"
@@ -20,7 +21,7 @@ Result<stream::AccountLimits> limits_for(const FileLane::Setup& setup, const sto
   wanted.queue_depth = setup.requests;
   wanted.in_flight_bytes = setup.in_flight_bytes;
   const auto plan = plan_stream(wanted);
-  if (!plan) return tl::unexpected<Error>(plan.error());
+  if (!plan) return failure(plan.error());
   const auto budget = setup.queues->budget_of(file);
   const OutputFacts facts{.access = file.access(),
                           .in_flight_bytes = budget->limit_bytes(),
@@ -56,47 +57,74 @@ Error not_aligned(const DataFile& file, std::uint64_t offset_bytes) {
                          std::to_string(file.alignment_bytes()) + " for direct access"});
 }
 
-}  // namespace
+class QueuedFile final : public DataFile {
+ public:
+  explicit QueuedFile(std::shared_ptr<DataFileCore> core) : core_(std::move(core)) {}
+  ~QueuedFile() override { core_->close(); }
+  const format::DataFileName& name() const noexcept override { return core_->name(); }
+  const std::string& path() const noexcept override { return core_->file().path(); }
+  Access access() const noexcept override { return core_->file().access(); }
+  DataFileCore& core() const noexcept { return *core_; }
 
-DataFile::DataFile(std::shared_ptr<DataFileCore> core) : core_(std::move(core)) {}
-DataFile::~DataFile() { core_->close(); }
-const format::DataFileName& DataFile::name() const noexcept { return core_->name(); }
-const std::string& DataFile::path() const noexcept { return core_->file().path(); }
-Access DataFile::access() const noexcept { return core_->file().access(); }
-std::size_t DataFile::alignment_bytes() const noexcept {
-  return access() == Access::kDirect ? format::kPageBytes : 1;
-}
-
-struct FileLane::Parts {
-  Setup setup;
-  std::shared_ptr<Errands> errands;
+ private:
+  const std::shared_ptr<DataFileCore> core_;
 };
 
-Result<std::unique_ptr<FileLane>> FileLane::start(Setup setup) {
-  FOREBAY_ASSERT(setup.queues != nullptr);
-  auto errands = Errands::start();
-  if (!errands) return tl::unexpected<Error>(errands.error());
-  return std::unique_ptr<FileLane>(
-      new FileLane({.setup = std::move(setup), .errands = std::move(*errands)}));
-}
+DataFileCore& core_of(const DataFile& file) { return static_cast<const QueuedFile&>(file).core(); }
 
-FileLane::FileLane(Parts parts)
-    : setup_(std::move(parts.setup)),
-      errands_(std::move(parts.errands)),
+/// Through the queues of devices, and a thread for what blocks.
+class QueuedLane final : public FileLane {
+ public:
+  QueuedLane(Setup setup, std::shared_ptr<Errands> errands);
+  ~QueuedLane() override;
+
+  void create(format::DataFileName name, std::uint64_t expected_bytes, Opened opened) override;
+  void open(format::DataFileName name, Opened opened) override;
+  void write(const std::shared_ptr<DataFile>& file,
+             std::uint64_t offset_bytes,
+             std::span<const std::byte> data,
+             Done done) override;
+  void sync(const std::shared_ptr<DataFile>& file, Done done) override;
+  void seal(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes, Done done) override;
+  void sync_folder(Done done) override;
+  void recycle(format::DataFileName name, Done done) override;
+  void remove(format::DataFileName name, Done done) override;
+  void run(std::function<void()> errand) override;
+  void stop(const Error& why) override;
+
+ private:
+  Result<std::shared_ptr<DataFile>> open_here(const format::DataFileName& name,
+                                              Result<std::unique_ptr<storage::File>> file);
+  void finish_opening(const format::DataFileName& name,
+                      Result<std::unique_ptr<storage::File>> file,
+                      const Opened& opened);
+  Done noting_loss(const std::shared_ptr<DataFile>& file, Done done);
+  void errand(std::function<Status()> work, Done done);
+
+  const Setup setup_;
+  const std::shared_ptr<Errands> errands_;
+  const std::shared_ptr<DataFolder> folder_;
+  const std::shared_ptr<OpenFiles> files_;
+};
+
+QueuedLane::QueuedLane(Setup setup, std::shared_ptr<Errands> errands)
+    : setup_(std::move(setup)),
+      errands_(std::move(errands)),
       folder_(
           std::make_shared<DataFolder>(DataFolder::Setup{.folder = setup_.folder,
                                                          .dataset = setup_.dataset,
                                                          .access = setup_.access,
                                                          .stripes = setup_.stripes,
+                                                         .log = setup_.log,
                                                          .free_files_max = setup_.free_files_max})),
       files_(std::make_shared<OpenFiles>()) {}
 
-FileLane::~FileLane() {
-  stop(
+QueuedLane::~QueuedLane() {
+  QueuedLane::stop(
       Error({.kind = ErrorClass::kClosed, .operation = "write", .cause = "the dataset is closed"}));
 }
 
-void FileLane::stop(const Error& why) {
+void QueuedLane::stop(const Error& why) {
   errands_->refuse(why);
   files_->refuse(why);
   errands_->stop();
@@ -105,37 +133,37 @@ void FileLane::stop(const Error& why) {
   folder_->give_up_free_files();
 }
 
-void FileLane::create(format::DataFileName name, std::uint64_t expected_bytes, Opened opened) {
+void QueuedLane::create(format::DataFileName name, std::uint64_t expected_bytes, Opened opened) {
   const auto make = [this, name, expected_bytes, opened = std::move(opened)](const auto& refused) {
-    if (refused) return opened(tl::unexpected<Error>(*refused));
+    if (refused) return opened(failure(*refused));
     finish_opening(name, folder_->create(name, expected_bytes), opened);
   };
   errands_->add(make, Urgency::kAhead);
 }
 
-void FileLane::open(format::DataFileName name, Opened opened) {
+void QueuedLane::open(format::DataFileName name, Opened opened) {
   const auto find = [this, name, opened = std::move(opened)](const auto& refused) {
-    if (refused) return opened(tl::unexpected<Error>(*refused));
+    if (refused) return opened(failure(*refused));
     finish_opening(name, folder_->open(name), opened);
   };
   errands_->add(find);
 }
 
-void FileLane::finish_opening(const format::DataFileName& name,
-                              Result<std::unique_ptr<storage::File>> file,
-                              const Opened& opened) {
+void QueuedLane::finish_opening(const format::DataFileName& name,
+                                Result<std::unique_ptr<storage::File>> file,
+                                const Opened& opened) {
   opened(open_here(name, std::move(file)));
 }
 
-Result<std::shared_ptr<DataFile>> FileLane::open_here(const format::DataFileName& name,
-                                                      Result<std::unique_ptr<storage::File>> file) {
-  if (!file) return tl::unexpected<Error>(file.error());
+Result<std::shared_ptr<DataFile>> QueuedLane::open_here(
+    const format::DataFileName& name, Result<std::unique_ptr<storage::File>> file) {
+  if (!file) return failure(file.error());
   const auto limits = limits_for(setup_, **file);
-  if (!limits) return tl::unexpected<Error>(limits.error());
+  if (!limits) return failure(limits.error());
   auto target = target_of(std::move(*file), *setup_.queues);
-  if (!target) return tl::unexpected<Error>(target.error());
+  if (!target) return failure(target.error());
   auto queue = setup_.queues->queue_of((*target)->file());
-  if (!queue) return tl::unexpected<Error>(queue.error());
+  if (!queue) return failure(queue.error());
   auto core = std::make_shared<DataFileCore>(DataFileCore::Setup{.name = name,
                                                                  .queue = std::move(*queue),
                                                                  .target = std::move(*target),
@@ -143,58 +171,80 @@ Result<std::shared_ptr<DataFile>> FileLane::open_here(const format::DataFileName
                                                                  .errands = errands_,
                                                                  .files = files_});
   const auto too_late = files_->add(core);
-  auto handle = std::make_shared<DataFile>(core);  // closes what it lets go of
+  auto handle = std::make_shared<QueuedFile>(core);  // closes what it lets go of
   if (!too_late) return handle;
   core->refuse(*too_late);
-  return tl::unexpected<Error>(*too_late);
+  return failure(*too_late);
 }
 
-void FileLane::write(const std::shared_ptr<DataFile>& file,
-                     std::uint64_t offset_bytes,
-                     std::span<const std::byte> data,
-                     Done done) {
+void QueuedLane::write(const std::shared_ptr<DataFile>& file,
+                       std::uint64_t offset_bytes,
+                       std::span<const std::byte> data,
+                       Done done) {
   const auto address = reinterpret_cast<std::uintptr_t>(data.data());
   const std::uint64_t places = offset_bytes | data.size() | address;
   if (places % file->alignment_bytes() == 0) {
-    file->core_->write(offset_bytes, data,
-                       [file, done = std::move(done)](const Status& told) { done(told); });
+    core_of(*file).write(offset_bytes, data,
+                         [file, done = std::move(done)](const Status& told) { done(told); });
     return;
   }
   errands_->add([why = not_aligned(*file, offset_bytes), done = std::move(done)](const auto&) {
-    done(tl::unexpected<Error>(why));
+    done(failure(why));
   });
 }
 
-void FileLane::sync(const std::shared_ptr<DataFile>& file, Done done) {
-  file->core_->sync([file, done = std::move(done)](const Status& told) { done(told); });
+/// Nobody knows which of its bytes a system dropped that could not sync it, nor why: another step
+/// does not get that file.
+FileLane::Done QueuedLane::noting_loss(const std::shared_ptr<DataFile>& file, Done done) {
+  return [this, file, done = std::move(done)](const Status& told) {
+    if (!told) run([this, name = file->name()] { folder_->distrust(name); });
+    done(told);
+  };
 }
 
-void FileLane::seal(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes, Done done) {
-  file->core_->seal(end_bytes, [file, done = std::move(done)](const Status& told) { done(told); });
+void QueuedLane::sync(const std::shared_ptr<DataFile>& file, Done done) {
+  core_of(*file).sync(noting_loss(file, std::move(done)));
 }
 
-void FileLane::errand(std::function<Status()> work, Done done) {
+void QueuedLane::seal(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes, Done done) {
+  core_of(*file).seal(end_bytes, noting_loss(file, std::move(done)));
+}
+
+void QueuedLane::errand(std::function<Status()> work, Done done) {
   errands_->add([work = std::move(work), done = std::move(done)](const auto& refused) {
-    done(refused ? Status(tl::unexpected<Error>(*refused)) : work());
+    done(refused ? Status(failure(*refused)) : work());
   });
 }
 
-void FileLane::sync_folder(Done done) {
+void QueuedLane::sync_folder(Done done) {
   errand([this] { return folder_->sync(); }, std::move(done));
 }
 
-void FileLane::recycle(format::DataFileName name, Done done) {
+void QueuedLane::recycle(format::DataFileName name, Done done) {
   errand([this, name] { return folder_->recycle(name); }, std::move(done));
 }
 
-void FileLane::remove(format::DataFileName name, Done done) {
+void QueuedLane::remove(format::DataFileName name, Done done) {
   errands_->add([this, name, done = std::move(done)](const auto& /*refused*/) {
     done(folder_->remove(name));
   });
 }
 
-void FileLane::run(std::function<void()> errand) {
+void QueuedLane::run(std::function<void()> errand) {
   errands_->add([errand = std::move(errand)](const auto& /*refused*/) { errand(); });
+}
+
+}  // namespace
+
+std::size_t DataFile::alignment_bytes() const noexcept {
+  return access() == Access::kDirect ? format::kPageBytes : 1;
+}
+
+Result<std::unique_ptr<FileLane>> FileLane::start(Setup setup) {
+  FOREBAY_ASSERT(setup.queues != nullptr);
+  auto errands = Errands::start();
+  if (!errands) return failure(errands.error());
+  return std::make_unique<QueuedLane>(std::move(setup), std::move(*errands));
 }
 
 }  // namespace forebay::write

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/wall_clock.hpp"
 #include "format/index_builder.hpp"
 #include "write/aligned_bytes.hpp"
 #include "write/index_of_step.hpp"
@@ -24,16 +25,6 @@ struct FileOwner::Sealing {
   AlignedBytes index;
   Status outcome;
 };
-
-namespace {
-
-std::uint64_t wall_ns() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-  return static_cast<std::uint64_t>(ns);
-}
-
-}  // namespace
 
 FileOwner::FileOwner(AgentContext& context, const Setup& setup)
     : context_(context),
@@ -189,7 +180,7 @@ void FileOwner::seal(const StepName& step, Parts& parts) {
   sealing->place = {setup_.dataset, step.step, step.group, file_};
   for (auto& [rank, part] : parts.by_rank)
     sealing->parts.push_back(std::move(part));
-  sealing->facts = {.wall_ns = wall_ns(),
+  sealing->facts = {.wall_ns = wall_clock_ns(),
                     .writers = context_.routes().writer_count(),
                     .files = context_.routes().file_count(),
                     .strategy = static_cast<std::uint16_t>(context_.plan().strategy)};
@@ -198,7 +189,7 @@ void FileOwner::seal(const StepName& step, Parts& parts) {
     if (builder)
       sealing->builder.emplace(std::move(*builder));
     else
-      sealing->outcome = tl::unexpected<Error>(builder.error());
+      sealing->outcome = failure(builder.error());
     context_.post([this, step, sealing] { encode(step, sealing); });
   });
 }
@@ -214,7 +205,7 @@ void FileOwner::encode(const StepName& step, const std::shared_ptr<Sealing>& sea
     if (encoded)
       sealing->index = AlignedBytes(*encoded);
     else
-      sealing->outcome = tl::unexpected<Error>(encoded.error());
+      sealing->outcome = failure(encoded.error());
     context_.post([this, step, sealing] { write_index(step, sealing); });
   });
 }
@@ -256,6 +247,7 @@ void FileOwner::tell_sealed(const StepName& step, const Sealing& sealing) {
                             .index = index,
                             .raw_bytes = sealing.builder->raw_bytes(),
                             .stored_bytes = sealing.builder->stored_bytes()};
+  groups_.at(step.group).unanswered.insert(step);
   context_.send(comm::Rank{Routes::coordinator()}, LetterKind::kSealed, words_of(step),
                 bytes_of_letter(letter));
 }
@@ -270,6 +262,7 @@ void FileOwner::resolved(const StepName& step, const Status& outcome) {
   if (group == groups_.end()) return;
   GroupFile& its = group->second;
   if (outcome) its.has_steps_to_keep = true;
+  its.unanswered.erase(step);
   its.steps.insert(step);
   const auto is_under_way = [this](const StepName& one) { return steps_.contains(one); };
   const bool is_full = its.steps.size() >= context_.plan().steps_per_group;
@@ -296,10 +289,13 @@ void FileOwner::gone(comm::Rank rank, const Error& why) {
     }
 }
 
+/// What nobody needs goes. A coordinator that died may have published what was sealed, and told
+/// nobody: if not, who opens the dataset next finds a file that is left over.
 void FileOwner::end() {
+  steps_.clear();  // what is being sealed comes to nothing
   for (auto& [group, its] : std::exchange(groups_, {})) {
     const auto ignore = [](const Status& /*done*/) {};
-    if (!its.has_steps_to_keep)
+    if (!its.has_steps_to_keep && its.unanswered.empty())
       context_.lane().remove(name_of_file(group), ignore);
     else if (its.file)
       context_.lane().seal(its.file, its.end, ignore);

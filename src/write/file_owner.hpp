@@ -66,6 +66,7 @@ class FileOwner {
     std::set<StepName> steps;
     std::uint32_t steps_over = 0;
     bool has_steps_to_keep = false;
+    std::set<StepName> unanswered;  ///< sealed: the coordinator may have published them already
   };
   struct Parts {
     std::map<std::uint32_t, RankStep> by_rank;

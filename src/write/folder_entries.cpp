@@ -13,17 +13,17 @@ namespace forebay::write {
 
 Status remove_entry(const std::string& path) {
   if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
-  return tl::unexpected<Error>(system_error({.operation = "remove", .path = path}, errno));
+  return failure(system_error({.operation = "remove", .path = path}, errno));
 }
 
 Status sync_entries(const std::string& folder) {
   const Descriptor descriptor(
       uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (!descriptor)
-    return tl::unexpected<Error>(system_error({.operation = "open folder", .path = folder}, errno));
+    return failure(system_error({.operation = "open folder", .path = folder}, errno));
   if (uninterrupted([&] { return ::fsync(descriptor.get()); }) == 0) return {};
   if (errno == EINVAL) return {};  // file systems that keep names durable by themselves
-  return tl::unexpected<Error>(system_error({.operation = "sync folder", .path = folder}, errno));
+  return failure(system_error({.operation = "sync folder", .path = folder}, errno));
 }
 
 }  // namespace forebay::write

@@ -46,7 +46,7 @@ Status add_part(format::IndexBuilder& builder, format::StepSeed step, const Rank
   std::vector<Target> targets;
   for (const format::FieldDefinition& field : part.fields) {
     const auto number = builder.add_field(field);
-    if (!number) return tl::unexpected<Error>(number.error());
+    if (!number) return failure(number.error());
     targets.push_back({*number, format::field_seed(step, field.name), &field});
   }
   for (const BlockRecord& block : part.blocks) {
@@ -65,8 +65,7 @@ Result<format::IndexBuilder> builder_of_step(const format::IndexPlace& place,
   format::IndexBuilder builder(place, facts);
   const format::StepSeed step = format::step_seed(place.dataset, place.step);
   for (const RankStep& part : parts)
-    if (const Status added = add_part(builder, step, part); !added)
-      return tl::unexpected<Error>(added.error());
+    if (const Status added = add_part(builder, step, part); !added) return failure(added.error());
   return builder;
 }
 

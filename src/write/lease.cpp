@@ -52,12 +52,11 @@ Result<std::optional<Found>> look_at(const std::string& path) {
   if (!file && errno == ENOENT) return std::nullopt;
   struct stat facts{};
   if (!file || ::fstat(file.get(), &facts) != 0)
-    return tl::unexpected<Error>(system_error({.operation = "look at", .path = path}, errno));
+    return failure(system_error({.operation = "look at", .path = path}, errno));
   std::string text(format::kOwnerBytesMax + 1, '\0');
   const ssize_t got =
       uninterrupted([&] { return ::pread(file.get(), text.data(), text.size(), 0); });
-  if (got < 0)
-    return tl::unexpected<Error>(system_error({.operation = "read", .path = path}, errno));
+  if (got < 0) return failure(system_error({.operation = "read", .path = path}, errno));
   text.resize(static_cast<std::size_t>(got));
   Found found{.owner = std::nullopt,
               .touched_s = facts.st_mtim.tv_sec,
@@ -121,7 +120,7 @@ Result<Descriptor> Attempt::write_own() const {
   const bool is_durable = file && uninterrupted(write) == size &&
                           uninterrupted([&] { return ::fsync(file.get()); }) == 0;
   if (is_durable) return file;
-  return tl::unexpected<Error>(
+  return failure(
       system_error({.operation = "make", .path = own_path_}, errno != 0 ? errno : ENOSPC));
 }
 
@@ -136,20 +135,20 @@ Result<bool> Attempt::link_to(const std::string& path) const {
                         ::stat(path.c_str(), &there) == 0 && facts.st_ino == there.st_ino;
   if (is_there) return true;
   if (error_number == EEXIST) return false;
-  return tl::unexpected<Error>(system_error({.operation = "make", .path = path}, error_number));
+  return failure(system_error({.operation = "make", .path = path}, error_number));
 }
 
 Status Attempt::take(const std::string& path, unsigned depth) {
   for (int round = 0; round < kRoundsMax; ++round) {
     const auto is_mine = link_to(path);
-    if (!is_mine) return tl::unexpected<Error>(is_mine.error());
+    if (!is_mine) return failure(is_mine.error());
     if (*is_mine) return {};
     const auto found = look_at(path);
-    if (!found) return tl::unexpected<Error>(found.error());
+    if (!found) return failure(found.error());
     if (!*found) continue;  // gone meanwhile
     if (const Status gone = check_gone(path, **found); !gone) return gone;
     const auto change = follow(path, **found, depth);
-    if (!change) return tl::unexpected<Error>(change.error());
+    if (!change) return failure(change.error());
     if (*change == Change::kMine) return {};
   }
   return failure({.kind = ErrorClass::kLimit,
@@ -165,7 +164,7 @@ Status Attempt::check_gone(const std::string& path, const Found& found) const {
   if (!is_near) return wait_for_silence(path, found);
   const auto start = start_of_process(found.owner->process_id);
   if (start != found.owner->process_start) return {};
-  return tl::unexpected<Error>(held_by(path, found));
+  return failure(held_by(path, found));
 }
 
 /// Other hosts' clocks are not asked: whoever lives changes the time of its file.
@@ -175,9 +174,9 @@ Status Attempt::wait_for_silence(const std::string& path, const Found& found) co
   while (std::chrono::steady_clock::now() - begun < options_.silence_ms_max) {
     std::this_thread::sleep_for(pause);
     const auto now = look_at(path);
-    if (!now) return tl::unexpected<Error>(now.error());
+    if (!now) return failure(now.error());
     if (!*now) return {};
-    if (**now != found) return tl::unexpected<Error>(held_by(path, **now));
+    if (**now != found) return failure(held_by(path, **now));
   }
   return {};
 }
@@ -186,18 +185,18 @@ Status Attempt::wait_for_silence(const std::string& path, const Found& found) co
 Result<Attempt::Change> Attempt::follow(const std::string& path,
                                         const Found& gone,
                                         unsigned depth) {
-  if (depth == kDepthMax) return tl::unexpected<Error>(held_by(path, gone));
+  if (depth == kDepthMax) return failure(held_by(path, gone));
   const std::string after = folder_ + "/owner-after-" + hex(gone.nonce());
-  if (const Status mine = take(after, depth + 1); !mine) return tl::unexpected<Error>(mine.error());
+  if (const Status mine = take(after, depth + 1); !mine) return failure(mine.error());
   // Somebody else may have followed, and be done with it, before we had this.
   const auto now = look_at(path);
   const bool is_same = now && *now && (*now)->nonce() == gone.nonce();
   if (!is_same) {
     ::unlink(after.c_str());
-    return now ? Result<Change>(Change::kLookAgain) : tl::unexpected<Error>(now.error());
+    return now ? Result<Change>(Change::kLookAgain) : failure(now.error());
   }
   if (std::rename(after.c_str(), path.c_str()) != 0)
-    return tl::unexpected<Error>(system_error({.operation = "follow in", .path = path}, errno));
+    return failure(system_error({.operation = "follow in", .path = path}, errno));
   return Change::kMine;
 }
 
@@ -209,12 +208,11 @@ Result<std::unique_ptr<Lease>> Lease::acquire(const std::string& folder,
   const std::string path = folder + "/" + std::string(format::kOwnerName);
   Attempt attempt(folder, who, options);
   auto file = attempt.write_own();
-  if (!file) return tl::unexpected<Error>(file.error());
-  if (const Status taken = attempt.take(path, 0); !taken)
-    return tl::unexpected<Error>(taken.error());
+  if (!file) return failure(file.error());
+  if (const Status taken = attempt.take(path, 0); !taken) return failure(taken.error());
   std::unique_ptr<Lease> lease(new Lease(path, std::move(who), std::move(*file), options));
   auto thread = start_service_thread("forebay-lease", [raw = lease.get()] { raw->beat(); });
-  if (!thread) return tl::unexpected<Error>(thread.error());
+  if (!thread) return failure(thread.error());
   lease->thread_ = std::move(*thread);
   return lease;
 }
@@ -234,9 +232,9 @@ Lease::~Lease() {
 
 Status Lease::check() const {
   const auto found = look_at(path_);
-  if (!found) return tl::unexpected<Error>(found.error());
+  if (!found) return failure(found.error());
   if (*found && (*found)->owner && (*found)->owner->nonce == owner_.nonce) return {};
-  if (*found) return tl::unexpected<Error>(held_by(path_, **found));
+  if (*found) return failure(held_by(path_, **found));
   return failure({.kind = ErrorClass::kPermission,
                   .operation = "write the dataset of",
                   .path = path_,

@@ -117,7 +117,8 @@ bool Member::hash_a_piece() {
   --held_.at(waiting.chunk).pieces_left;
   let_go(waiting.chunk);
   send_part_if_complete(waiting.step, own);
-  if (own.failure && own.committed) resolved(waiting.step, Status(tl::unexpect, *own.failure));
+  // Committed or abandoned meanwhile, it waited for this.
+  if (own.failure) resolved(waiting.step, Status(tl::unexpect, *own.failure));
   return true;
 }
 
@@ -177,7 +178,7 @@ void Member::tell(CommittedStep& committed, const Status& outcome) {
   if (outcome)
     committed.promise.set(committed.receipt);
   else
-    committed.promise.set(tl::unexpected<Error>(outcome.error()));
+    committed.promise.set(failure(outcome.error()));
 }
 
 void Member::leave_if_done() {

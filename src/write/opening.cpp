@@ -3,21 +3,13 @@
 #include "write/opening.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include <sys/stat.h>
-
 #include "format/records.hpp"
 #include "write/agent.hpp"
-#include "write/lease.hpp"
-#include "write/leftovers.hpp"
 #include "write/packer.hpp"
-#include "write/publisher.hpp"
 
 namespace forebay::write {
 
@@ -25,58 +17,14 @@ namespace {
 
 /// A part in a letter to the owner of a file is one message, however many blocks it has.
 constexpr std::uint32_t kLetterBytesMax = std::uint32_t{1} << 30U;
-constexpr mode_t kFolderMode = 0777;  ///< less what the umask takes
 /// Room for bytes that come in messages although they were to be mapped.
 constexpr std::uint64_t kSpareSegments = 2;
 /// Kept by the owner of a file: where steps are pruned, one comes for each that is made.
 constexpr std::uint32_t kFreeFilesMax = 2;
 
-/// What the first rank has found, as the others hear it.
-struct Told {
-  format::DatasetId dataset = {};
-  std::uint64_t first_group = 0;
-  std::uint64_t newest_step = 0;
-  bool has_steps = false;
-};
-
-struct Opening {
-  WritePlan plan;
-  Told told;
-  std::shared_ptr<Publisher> publisher;  ///< of the first rank, as is:
-  std::unique_ptr<Lease> lease;
-};
-
 template <class T>
 Status status_of(const Result<T>& result) {
   return result ? Status() : Status(tl::unexpect, result.error());
-}
-
-/// The lease lies in it, so it comes first. That it is durable is the publisher's concern.
-Status make_folder(const std::string& path) {
-  if (::mkdir(path.c_str(), kFolderMode) == 0 || errno == EEXIST) return {};
-  return tl::unexpected<Error>(system_error({.operation = "make a dataset", .path = path}, errno));
-}
-
-Result<Opening> decide(const OpenRequest& request) {
-  auto plan = plan_write(request.facts, request.wanted);
-  if (!plan) return tl::unexpected<Error>(located(plan.error(), request.path));
-  Opening opening{.plan = std::move(*plan), .told = {}, .publisher = nullptr, .lease = nullptr};
-  if (const Status made = make_folder(request.path); !made)
-    return tl::unexpected<Error>(made.error());
-  auto lease = Lease::acquire(request.path);
-  if (!lease) return tl::unexpected<Error>(lease.error());
-  opening.lease = std::move(*lease);
-  auto publisher = Publisher::open(request.path);
-  if (!publisher) return tl::unexpected<Error>(publisher.error());
-  opening.publisher = std::move(*publisher);
-  remove_leftovers(request.path, opening.publisher->steps());
-  opening.told.dataset = opening.publisher->dataset();
-  for (const format::StepEntry& step : opening.publisher->steps()) {
-    opening.told.first_group = std::max(opening.told.first_group, step.group + 1);
-    opening.told.newest_step = step.step;
-    opening.told.has_steps = true;
-  }
-  return opening;
 }
 
 /// The bytes of the first rank, on all; the others need not know how many.
@@ -88,114 +36,108 @@ Status share(comm::Communicator& ranks, comm::Bytes& bytes) {
   return ranks.broadcast(bytes, {0});
 }
 
-/// A plan travels as the text that people write; its reason with it.
-comm::Bytes bytes_of_opening(const Opening& opening) {
-  const std::string toml = to_toml(opening.plan);
-  comm::Bytes bytes(sizeof(Told) + toml.size());
-  std::memcpy(bytes.data(), &opening.told, sizeof(Told));
-  std::memcpy(bytes.data() + sizeof(Told), toml.data(), toml.size());
-  return bytes;
-}
-
-Result<Opening> opening_from(std::span<const std::byte> bytes, const OpenRequest& request) {
-  Opening opening;
-  std::memcpy(&opening.told, bytes.data(), sizeof(Told));
-  const auto toml = bytes.subspan(sizeof(Told));
-  const std::string_view text(reinterpret_cast<const char*>(toml.data()), toml.size());
-  auto plan = write_plan_from(text, request.path);
-  if (!plan) return tl::unexpected<Error>(plan.error());
-  opening.plan = std::move(*plan);
-  return opening;
-}
-
-Result<Opening> decide_together(comm::Communicator& ranks, const OpenRequest& request) {
+/// Collective, by the ranks that compute.
+Result<Decision> decide_together(comm::Communicator& ranks, const OpenRequest& request) {
   const bool is_first = ranks.rank() == comm::Rank{Routes::coordinator()};
-  Result<Opening> opening = is_first ? decide(request) : Result<Opening>(Opening{});
-  if (const Status agreed = ranks.agree(status_of(opening)); !agreed)
-    return tl::unexpected<Error>(agreed.error());
-  comm::Bytes bytes = is_first ? bytes_of_opening(*opening) : comm::Bytes();
-  if (const Status told = share(ranks, bytes); !told) return tl::unexpected<Error>(told.error());
-  if (!is_first) opening = opening_from(bytes, request);
-  return opening;
+  Result<Decision> decision =
+      is_first ? decide(request.path, request.facts, request.wanted) : Result<Decision>(Decision{});
+  if (const Status agreed = ranks.agree(status_of(decision)); !agreed)
+    return failure(agreed.error());
+  comm::Bytes bytes = is_first ? bytes_of(*decision) : comm::Bytes();
+  if (const Status told = share(ranks, bytes); !told) return failure(told.error());
+  if (!is_first) decision = decision_from(bytes);
+  if (const Status agreed = ranks.agree(status_of(decision)); !agreed)
+    return failure(agreed.error());
+  decision->path = request.path;
+  return decision;
+}
+
+/// Collective, by the ranks that compute: those who take part in what follows.
+Result<comm::Communicator*> gather(const OpenRanks& ranks, const Decision& decision) {
+  if (decision.plan.placement != Placement::kDedicated) return &ranks.computing;
+  const bool is_first = ranks.computing.rank() == comm::Rank{Routes::coordinator()};
+  const auto call = [&](Summons* summons) {
+    return is_first ? summons->call(bytes_of(decision), stall_max(decision.plan)) : Status();
+  };
+  const Status called = ranks.summons.and_then(call);
+  if (const Status agreed = ranks.computing.agree(called); !agreed)
+    return failure(located(agreed.error(), decision.path));
+  return &ranks.all;
 }
 
 /// How the memory of one rank is divided.
 struct MemoryShares {
   std::uint64_t segment_bytes = 0;
-  std::uint64_t staging_bytes = 0;
-  std::uint64_t receiving_bytes = 0;
+  std::uint64_t staging_bytes = 0;    ///< for what it puts itself
+  std::uint64_t receiving_bytes = 0;  ///< for what comes from others
 };
 
 MemoryShares shares_of(const Crew& crew, const Routes& routes, const WritePlan& plan, Rank me) {
   MemoryShares shares;
   const std::uint64_t unit = format::round_up(plan.unit_bytes, format::kPieceBytes);
   shares.segment_bytes = std::min(unit, kChunkBytesMax);
+  const bool puts = me < crew.computing();
   const auto others = routes.sources_of(me);
-  if (others.empty()) {
-    shares.staging_bytes = std::max(plan.memory_bytes, 2 * shares.segment_bytes);
-    return shares;
+  if (!others.empty()) {
+    const bool are_all_here = std::ranges::all_of(
+        others, [&](Rank other) { return crew.node_of(other) == crew.node_of(me); });
+    const bool is_mapped = plan.hand_off == HandOff::kSharedMemory && are_all_here;
+    shares.receiving_bytes =
+        is_mapped ? kSpareSegments * shares.segment_bytes : plan.memory_bytes / (puts ? 2 : 1);
+    shares.receiving_bytes = std::max(shares.receiving_bytes, shares.segment_bytes);
   }
-  const bool are_all_here = std::ranges::all_of(
-      others, [&](Rank other) { return crew.node_of(other) == crew.node_of(me); });
-  const bool is_mapped = plan.hand_off == HandOff::kSharedMemory && are_all_here;
-  shares.receiving_bytes =
-      is_mapped ? kSpareSegments * shares.segment_bytes : plan.memory_bytes / 2;
-  shares.receiving_bytes = std::max(shares.receiving_bytes, shares.segment_bytes);
+  if (!puts) return shares;
   const std::uint64_t rest =
       plan.memory_bytes - std::min(shares.receiving_bytes, plan.memory_bytes);
   shares.staging_bytes = std::max(rest, 2 * shares.segment_bytes);
   return shares;
 }
 
-/// This rank's part, but for the connections, which all make together.
+/// What a rank needs for its part, but for the connections, which all make together.
 struct Furniture {
-  std::shared_ptr<DatasetCore> core;
   std::unique_ptr<FileLane> lane;
-  std::shared_ptr<Staging> receiving;
+  std::shared_ptr<Staging> staging;    ///< null on a rank that puts nothing
+  std::shared_ptr<Staging> receiving;  ///< null where nothing comes in messages
   std::unique_ptr<RoundCaller> round_caller;
 };
 
-Result<Furniture> furnish(const Opening& opening, const OpenRequest& request, Rank me) {
-  const Routes routes(request.facts.crew, opening.plan);
-  const MemoryShares shares = shares_of(request.facts.crew, routes, opening.plan, me);
-  auto staging =
-      Staging::make({.memory_bytes = shares.staging_bytes, .segment_bytes = shares.segment_bytes});
-  if (!staging) return tl::unexpected<Error>(staging.error());
+Result<Furniture> furnish(const Decision& decision, const OpenRequest& request, Rank me) {
+  if (!request.queues) return failure(request.queues.error());
+  const Crew& crew = request.facts.crew;
+  const MemoryShares shares = shares_of(crew, Routes(crew, decision.plan), decision.plan, me);
   Furniture furniture;
+  if (shares.staging_bytes > 0) {
+    auto staging = Staging::make({.memory_bytes = shares.staging_bytes,
+                                  .segment_bytes = shares.segment_bytes,
+                                  .source = request.buffers});
+    if (!staging) return failure(staging.error());
+    furniture.staging = std::move(*staging);
+  }
   if (shares.receiving_bytes > 0) {
     auto receiving = Staging::make({.memory_bytes = shares.receiving_bytes,
                                     .segment_bytes = shares.segment_bytes,
                                     .ready_bytes = 0});
-    if (!receiving) return tl::unexpected<Error>(receiving.error());
+    if (!receiving) return failure(receiving.error());
     furniture.receiving = std::move(*receiving);
   }
-  auto lane = FileLane::start({.folder = request.path,
-                               .dataset = opening.told.dataset,
-                               .queues = request.queues,
-                               .stripes = {opening.plan.stripe_bytes, opening.plan.targets},
-                               .free_files_max = kFreeFilesMax});
-  if (!lane) return tl::unexpected<Error>(lane.error());
+  auto lane = FileLane::start({.folder = decision.path,
+                               .dataset = decision.found.dataset,
+                               .queues = *request.queues,
+                               .stripes = {decision.plan.stripe_bytes, decision.plan.targets},
+                               .free_files_max = kFreeFilesMax,
+                               .log = request.log});
+  if (!lane) return failure(lane.error());
   furniture.lane = std::move(*lane);
-  DatasetCore::Setup setup{.path = request.path,
-                           .plan = opening.plan,
-                           .dataset = opening.told.dataset,
-                           .first_group = opening.told.first_group,
-                           .newest_step = {},
-                           .rank = me,
-                           .staging = std::move(*staging),
-                           .executor = request.executor};
-  if (opening.told.has_steps) setup.newest_step = opening.told.newest_step;
-  furniture.core = std::make_shared<DatasetCore>(std::move(setup));
   return furniture;
 }
 
 /// Collective: the ranks of each file get a message space of their own, where that is needed.
 Status found_groups(comm::Communicator& ranks,
                     Furniture& furniture,
-                    const Opening& opening,
+                    const Decision& decision,
                     const OpenRequest& request) {
-  if (opening.plan.schedule != Schedule::kCollective) return {};
-  const Routes routes(request.facts.crew, opening.plan);
+  if (decision.plan.schedule != Schedule::kCollective) return {};
+  const Routes routes(request.facts.crew, decision.plan);
   const std::uint32_t me = ranks.rank().number;
   auto group = ranks.split({.color = routes.file_of(me), .key = me});
   auto caller = group ? RoundCaller::start(std::move(*group))
@@ -205,57 +147,104 @@ Status found_groups(comm::Communicator& ranks,
   return agreed;
 }
 
-Result<std::shared_ptr<DatasetCore>> start(Furniture furniture,
-                                           Opening& opening,
+/// A rank's part, before its agent begins.
+struct Part {
+  Furniture furniture;
+  std::unique_ptr<comm::PostOffice> office;
+};
+
+/// Collective, by all who take part.
+Result<Part> prepare(comm::Communicator& ranks,
+                     const Decision& decision,
+                     const OpenRequest& request) {
+  auto furniture = furnish(decision, request, ranks.rank().number);
+  if (const Status agreed = ranks.agree(status_of(furniture)); !agreed)
+    return failure(agreed.error());
+  if (const Status founded = found_groups(ranks, *furniture, decision, request); !founded)
+    return failure(founded.error());
+  comm::LinkOptions links = request.links;
+  links.limits.payload_bytes_max = kLetterBytesMax;
+  // Agrees by itself.
+  auto office = comm::PostOffice::open(ranks, links);
+  if (!office) return failure(office.error());
+  return Part{std::move(*furniture), std::move(*office)};
+}
+
+Result<std::shared_ptr<Agent>> start_agent(Part part,
+                                           Decision& decision,
                                            const OpenRequest& request,
-                                           std::unique_ptr<comm::PostOffice> office) {
-  const auto resolved = [core = std::weak_ptr(furniture.core)](const StepName& step,
-                                                               const Status& outcome) {
-    if (const auto alive = core.lock()) alive->on_resolved(step, outcome);
+                                           Member::OnResolved on_resolved) {
+  return Agent::start({.path = decision.path,
+                       .plan = decision.plan,
+                       .crew = request.facts.crew,
+                       .dataset = decision.found.dataset,
+                       .first_group = decision.found.first_group,
+                       .office = std::move(part.office),
+                       .lane = std::move(part.furniture.lane),
+                       .round_caller = std::move(part.furniture.round_caller),
+                       .receiving = std::move(part.furniture.receiving),
+                       .publisher = decision.publisher,
+                       .lease = std::move(decision.lease),
+                       .on_resolved = std::move(on_resolved)});
+}
+
+Result<std::shared_ptr<DatasetCore>> start(Part part,
+                                           Decision& decision,
+                                           const OpenRequest& request) {
+  DatasetCore::Setup setup{.path = request.path,
+                           .plan = decision.plan,
+                           .dataset = decision.found.dataset,
+                           .first_group = decision.found.first_group,
+                           .newest_step = {},
+                           .rank = part.office->rank().number,
+                           .staging = std::move(part.furniture.staging),
+                           .receiving = part.furniture.receiving,
+                           .executor = request.executor};
+  if (decision.found.has_steps) setup.newest_step = decision.found.newest_step;
+  auto core = std::make_shared<DatasetCore>(std::move(setup));
+  const auto resolved = [weak = std::weak_ptr(core)](const StepName& step, const Status& outcome) {
+    if (const auto alive = weak.lock()) alive->on_resolved(step, outcome);
   };
-  auto agent = Agent::start({.path = request.path,
-                             .plan = opening.plan,
-                             .crew = request.facts.crew,
-                             .dataset = opening.told.dataset,
-                             .first_group = opening.told.first_group,
-                             .office = std::move(office),
-                             .lane = std::move(furniture.lane),
-                             .round_caller = std::move(furniture.round_caller),
-                             .receiving = std::move(furniture.receiving),
-                             .publisher = opening.publisher,
-                             .lease = std::move(opening.lease),
-                             .on_resolved = resolved});
-  if (!agent) return tl::unexpected<Error>(agent.error());
-  furniture.core->employ(std::move(*agent));
-  return furniture.core;
+  auto agent = start_agent(std::move(part), decision, request, resolved);
+  if (!agent) return failure(agent.error());
+  core->employ(std::move(*agent));
+  return core;
 }
 
 }  // namespace
 
-Crew crew_of(const comm::Communicator& ranks) {
+Crew crew_of(const comm::Communicator& ranks, std::uint32_t computing) {
   Crew crew;
-  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank)
-    crew.node_of_computing.push_back(ranks.nodes().node_of({rank}).number);
+  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    auto& nodes = rank < computing ? crew.node_of_computing : crew.node_of_dedicated;
+    nodes.push_back(ranks.nodes().node_of({rank}).number);
+  }
   return crew;
 }
 
-Result<std::shared_ptr<DatasetCore>> open_dataset(comm::Communicator& ranks,
+Result<std::shared_ptr<DatasetCore>> open_dataset(const OpenRanks& ranks,
                                                   const OpenRequest& request) {
-  auto opening = decide_together(ranks, request);
-  auto furniture = opening ? furnish(*opening, request, ranks.rank().number)
-                           : Result<Furniture>(tl::unexpect, opening.error());
-  if (const Status agreed = ranks.agree(status_of(furniture)); !agreed)
-    return tl::unexpected<Error>(agreed.error());
-  if (const Status founded = found_groups(ranks, *furniture, *opening, request); !founded)
-    return tl::unexpected<Error>(founded.error());
-  comm::LinkOptions links = request.links;
-  links.limits.payload_bytes_max = kLetterBytesMax;
-  auto office = comm::PostOffice::open(ranks, links);
-  auto core = office ? start(std::move(*furniture), *opening, request, std::move(*office))
-                     : Result<std::shared_ptr<DatasetCore>>(tl::unexpect, office.error());
-  if (const Status agreed = ranks.agree(status_of(core)); !agreed)
-    return tl::unexpected<Error>(agreed.error());
+  auto decision = decide_together(ranks.computing, request);
+  if (!decision) return failure(decision.error());
+  const auto gathered = gather(ranks, *decision);
+  if (!gathered) return failure(gathered.error());
+  comm::Communicator& together = **gathered;
+  auto part = prepare(together, *decision, request);
+  if (!part) return failure(part.error());
+  auto core = start(std::move(*part), *decision, request);
+  if (const Status agreed = together.agree(status_of(core)); !agreed)
+    return failure(agreed.error());
   return core;
+}
+
+Result<std::shared_ptr<Agent>> join_dataset(comm::Communicator& ranks,
+                                            Decision decision,
+                                            const OpenRequest& request) {
+  auto part = prepare(ranks, decision, request);
+  if (!part) return failure(part.error());
+  auto agent = start_agent(std::move(*part), decision, request, {});
+  if (const Status agreed = ranks.agree(status_of(agent)); !agreed) return failure(agreed.error());
+  return agent;
 }
 
 }  // namespace forebay::write

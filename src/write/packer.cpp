@@ -3,7 +3,6 @@
 #include "write/packer.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -55,8 +54,7 @@ Result<std::uint32_t> Packer::field_number(const format::FieldDefinition& field)
                                   description_of(record_.fields[known->second]) +
                                   " before in this step");
   }
-  if (const Status can_be = format::check_field(field); !can_be)
-    return tl::unexpected<Error>(can_be.error());
+  if (const Status can_be = format::check_field(field); !can_be) return failure(can_be.error());
   const auto number = static_cast<std::uint32_t>(record_.fields.size());
   record_.fields.push_back(field);
   field_seeds_.push_back(format::field_seed(step_seed_, field.name));
@@ -96,10 +94,9 @@ format::BlockSeed Packer::seed_of(const BlockPlace& place, std::uint32_t field) 
 }
 
 Result<BlockRecord> Packer::begin_block(const BlockPlace& place, std::uint64_t bytes) {
-  if (const Status checked = check(place, bytes); !checked)
-    return tl::unexpected<Error>(checked.error());
+  if (const Status checked = check(place, bytes); !checked) return failure(checked.error());
   const auto field = field_number(place.field);
-  if (!field) return tl::unexpected<Error>(field.error());
+  if (!field) return failure(field.error());
   BlockRecord block{.part = place.part, .raw_bytes = bytes, .stored_bytes = bytes, .field = *field};
   block.first_extent = record_.extents.size();
   block.first_piece = record_.piece_checksums.size();
@@ -113,13 +110,13 @@ Result<Packer::Open> Packer::take_segment() {
   flush();
   if (setup_.press) setup_.press();
   const auto segment = setup_.staging->take(setup_.wait_max);
-  if (!segment) return tl::unexpected<Error>(segment.error());
+  if (!segment) return failure(segment.error());
   return Open{.segment = *segment};
 }
 
 Status Packer::add(const BlockPlace& place, std::span<const std::byte> bytes) {
   auto block = begin_block(place, bytes.size());
-  if (!block) return tl::unexpected<Error>(block.error());
+  if (!block) return failure(block.error());
   const format::BlockSeed seed = seed_of(place, block->field);
   const bool is_small = bytes.size() <= setup_.staging->segment_bytes();
   const Status added = bytes.empty() ? Status()
@@ -140,7 +137,7 @@ Status Packer::add_small(BlockRecord& block,
   if (open_ && open_->fill + bytes.size() > setup_.staging->segment_bytes()) flush();
   if (!open_) {
     auto taken = take_segment();
-    if (!taken) return tl::unexpected<Error>(taken.error());
+    if (!taken) return failure(taken.error());
     taken->region = record_.regions++;
     open_ = std::move(*taken);
   }
@@ -162,7 +159,7 @@ Status Packer::add_large(BlockRecord& block,
                          format::BlockSeed seed,
                          std::span<const std::byte> bytes) {
   auto filling = take_segment();
-  if (!filling) return tl::unexpected<Error>(filling.error());
+  if (!filling) return failure(filling.error());
   filling->region = record_.regions++;
   filling->region_bytes = format::round_up(bytes.size(), format::kPageBytes);
   block.region = filling->region;
@@ -185,7 +182,7 @@ Status Packer::go_on(Open& filling) {
   auto next = take_segment();
   if (!next) {
     setup_.staging->give_back(filling.segment);
-    return tl::unexpected<Error>(next.error());
+    return failure(next.error());
   }
   const std::uint64_t whole = filling.fill - filling.fill % format::kPageBytes;
   next->fill = filling.fill - whole;
@@ -208,16 +205,17 @@ std::uint64_t Packer::add_piece(Open& open,
                                 std::span<const std::byte> raw) {
   const auto to = setup_.staging->segment(open.segment).subspan(open.fill, raw.size());
   if (block.codec != format::Codec::kNone) {
-    record_.piece_checksums.push_back(hash_of(raw, seed));
     const auto stored = format::compress_piece(block.codec, setup_.codec_level, raw, to);
     FOREBAY_ASSERT(stored.has_value());
+    const std::uint64_t own = format::seed_as_stored(seed, {raw, to.first(*stored)});
+    record_.piece_checksums.push_back(hash_of(raw, own));
     return *stored;
   }
   if (setup_.checksum_by == ChecksumBy::kCopy) {
     record_.piece_checksums.push_back(hashed_copy(to, raw, seed));
     return raw.size();
   }
-  std::memcpy(to.data(), raw.data(), raw.size());
+  copy_past_cache(to, raw);
   open.to_hash.push_back({record_.piece_checksums.size(), seed, to});
   record_.piece_checksums.push_back(0);
   return raw.size();
@@ -237,20 +235,22 @@ void Packer::offer(Open open, Last last) {
   const auto memory = staging.segment(open.segment).first(bytes);
   std::ranges::fill(memory.subspan(open.fill), std::byte{});
   const auto offset = static_cast<std::uint64_t>(memory.data() - staging.memory().data());
-  setup_.offer({.chunk = {.step = setup_.step,
-                          .origin = setup_.origin,
-                          .region = open.region,
-                          .region_bytes = open.region_bytes,
-                          .offset = open.region_offset,
-                          .bytes = bytes,
-                          .is_last = last == Last::kYes},
-                .bytes = memory,
-                .memory = staging.name(),
-                .memory_offset = offset,
-                .to_hash = std::move(open.to_hash),
-                .release = [staging = setup_.staging, segment = open.segment] {
-                  staging->give_back(segment);
-                }});
+  std::vector<PackedChunk> chunks;
+  chunks.push_back({.chunk = {.step = setup_.step,
+                              .origin = setup_.origin,
+                              .region = open.region,
+                              .region_bytes = open.region_bytes,
+                              .offset = open.region_offset,
+                              .bytes = bytes,
+                              .is_last = last == Last::kYes},
+                    .bytes = memory,
+                    .memory = staging.name(),
+                    .memory_offset = offset,
+                    .to_hash = std::move(open.to_hash),
+                    .release = [staging = setup_.staging, segment = open.segment] {
+                      staging->give_back(segment);
+                    }});
+  setup_.offer(std::move(chunks));
 }
 
 Status Packer::adopt(const BlockPlace& place, AdoptedBuffer buffer) {
@@ -258,7 +258,7 @@ Status Packer::adopt(const BlockPlace& place, AdoptedBuffer buffer) {
   const auto bytes = buffer.bytes();
   if (bytes.empty() || setup_.codec != Codec::kNone) return add(place, bytes);
   auto block = begin_block(place, bytes.size());
-  if (!block) return tl::unexpected<Error>(block.error());
+  if (!block) return failure(block.error());
   const format::BlockSeed seed = seed_of(place, block->field);
   block->region = record_.regions++;
   record_.extents.insert(record_.extents.end(), place.extents.begin(), place.extents.end());
@@ -279,6 +279,7 @@ void Packer::offer_adopted(const BlockRecord& block,
   std::ranges::fill(memory.subspan(size_bytes), std::byte{});
   const shm::MemoryPlace place = shm::BufferLease::place_of(*buffer);
   const std::uint64_t step_bytes = setup_.staging->segment_bytes();
+  std::vector<PackedChunk> chunks;
   for (std::uint64_t offset = 0; offset < room; offset += step_bytes) {
     const std::uint64_t bytes = std::min(step_bytes, room - offset);
     PackedChunk packed{.chunk = {.step = setup_.step,
@@ -300,8 +301,9 @@ void Packer::offer_adopted(const BlockRecord& block,
           {record_.piece_checksums.size(), format::piece_seed(seed, number), piece_of(raw, piece)});
       record_.piece_checksums.push_back(0);
     }
-    setup_.offer(std::move(packed));
+    chunks.push_back(std::move(packed));
   }
+  setup_.offer(std::move(chunks));
 }
 
 }  // namespace forebay::write

@@ -46,7 +46,8 @@ class Packer {
     Codec codec = Codec::kNone;
     int codec_level = 0;
     std::chrono::nanoseconds wait_max{};  ///< for memory
-    std::function<void(PackedChunk)> offer;
+    /// Those that come together, so that the agent is woken once.
+    std::function<void(std::vector<PackedChunk>)> offer;
     std::function<void()> press = {};  ///< told before it waits for memory
   };
   explicit Packer(Setup setup);

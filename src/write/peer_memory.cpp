@@ -35,13 +35,12 @@ class PeerMemory::Mapping {
 Result<std::shared_ptr<const PeerMemory::Mapping>> PeerMemory::Mapping::make(
     const MemoryName& name) {
   const auto opened = shm::open_named_memory(name);
-  if (!opened) return tl::unexpected<Error>(opened.error());
+  if (!opened) return failure(opened.error());
   const auto failed = [&name] {
-    return tl::unexpected<Error>(
-        system_error({.operation = "map memory of a process of this node",
-                      .cause = "for " + std::to_string(name.bytes) + " bytes of process " +
-                               std::to_string(name.process)},
-                     errno));
+    return failure(system_error({.operation = "map memory of a process of this node",
+                                 .cause = "for " + std::to_string(name.bytes) +
+                                          " bytes of process " + std::to_string(name.process)},
+                                errno));
   };
   std::byte* const base = shm::reserve_addresses(name.bytes);
   if (base == nullptr) return failed();
@@ -65,7 +64,7 @@ Result<PeerBytes> PeerMemory::map(const MemoryName& name, const ByteRange& range
   auto mapping = find(name);
   if (!mapping) {
     auto made = Mapping::make(name);
-    if (!made) return tl::unexpected<Error>(made.error());
+    if (!made) return failure(made.error());
     mapping = keep(std::move(*made));
   }
   return PeerBytes{.bytes = {mapping->base() + range.offset, range.size}, .mapping = mapping};

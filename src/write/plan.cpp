@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
+#include <map>
 
 #include "base/assert.hpp"
+#include "write/cost.hpp"
+#include "write/hashing.hpp"
 #include "write/plan_checks.hpp"
 #include "write/plan_limits.hpp"
 #include "write/plan_shape.hpp"
@@ -56,6 +60,7 @@ std::uint64_t lock_bytes(const WriteFacts& facts, const WritePlan& plan) {
   const model::Machine& machine = *facts.machine;
   switch (machine.locks.unit) {
     case model::LockUnit::kStripe:
+    case model::LockUnit::kObject:
       return plan.stripe_bytes != 0 ? plan.stripe_bytes : machine.layout.stripe_bytes;
     case model::LockUnit::kBytes:
       return machine.locks.unit_bytes;
@@ -117,9 +122,36 @@ Status choose_sizes(const WriteFacts& facts, WritePlan& plan) {
   plan.unit_bytes = choose_unit(facts, plan);
   plan.alignment_bytes = choose_alignment(facts, plan);
   const Result<std::uint64_t> memory = choose_memory(facts, plan);
-  if (!memory) return tl::unexpected<Error>(memory.error());
+  if (!memory) return failure(memory.error());
   plan.memory_bytes = *memory;
   return {};
+}
+
+/// How fast agents of a node get rid of bytes; 0: not known. Memory never makes anybody wait.
+double storage_of_node(const WriteFacts& known, const WritePlan& plan) {
+  if (known.storage == StorageKind::kMemory) return std::numeric_limits<double>::infinity();
+  if (known.machine == nullptr) return 0;
+  WriteFacts facts = known;
+  if (facts.step_bytes.empty()) facts.step_bytes = {kAssumedStepBytes};
+  double bytes = 0;
+  for (Rank rank = 0; rank < facts.crew.computing(); ++rank)
+    bytes += static_cast<double>(facts.bytes_of(rank));
+  const double storage_us = step_cost(facts, plan).storage_us;
+  return storage_us == 0 ? 0 : bytes / storage_us / facts.crew.node_count();
+}
+
+/// `plan` is complete but for this. Returns why; nothing where it was given.
+std::string choose_checksums(const WriteFacts& facts, WritePlan& plan) {
+  if (plan.checksum_by != ChecksumBy::kAuto) return {};
+  if (plan.codec != Codec::kNone) {
+    plan.checksum_by = ChecksumBy::kCopy;
+    return "checksums on the way, since put() compresses";
+  }
+  HashingPlace place{.ranks = facts.ranks_of_node_most(), .cores = facts.cores_of_node};
+  if (cores_for_agents(place) > 0) place.storage_mb_per_s = storage_of_node(facts, plan);
+  const HashingCost cost = hashing_cost(place);
+  plan.checksum_by = cost.cheaper();
+  return reason_of(place, cost);
 }
 
 void fill_defaults(WritePlan& plan) {
@@ -154,24 +186,42 @@ std::uint32_t WriteFacts::server_count() const {
   return servers == 0 && machine != nullptr ? machine->server_count() : servers;
 }
 
+std::uint32_t WriteFacts::ranks_of_node_most() const {
+  std::map<std::uint32_t, std::uint32_t> ranks_of;
+  for (const std::uint32_t node : crew.node_of_computing)
+    ++ranks_of[node];
+  return std::ranges::max_element(ranks_of, {}, &decltype(ranks_of)::value_type::second)->second;
+}
+
 Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& wanted) {
   FOREBAY_ASSERT(facts.crew.computing() > 0);
   FOREBAY_ASSERT(facts.step_bytes.size() <= 1 || facts.step_bytes.size() == facts.crew.computing());
-  if (Status right = check_numbers(wanted); !right) return tl::unexpected<Error>(right.error());
+  if (Status right = check_numbers(wanted); !right) return failure(right.error());
   WritePlan plan = wanted;
   if (!plan.placement) plan.placement = choose_placement(facts, plan);
   plan.strategy = implied_strategy(facts, plan);
-  if (Status right = check_shape(facts, plan); !right) return tl::unexpected<Error>(right.error());
+  if (Status right = check_shape(facts, plan); !right) return failure(right.error());
   const Shape shape = choose_shape(facts, plan);
   plan.strategy = shape.strategy;
   plan.writers = shape.writers;
   plan.files = shape.files;
   plan.schedule = schedule_of(plan.strategy);
   plan.hand_off = choose_hand_off(facts, plan);
-  if (Status right = choose_sizes(facts, plan); !right) return tl::unexpected<Error>(right.error());
+  if (Status right = choose_sizes(facts, plan); !right) return failure(right.error());
   fill_defaults(plan);
   plan.reason = reason_of(facts, plan, shape.reason);
+  if (const std::string why = choose_checksums(facts, plan); !why.empty())
+    plan.reason += "; " + why;
   return plan;
+}
+
+std::chrono::milliseconds stall_max(const WritePlan& plan) {
+  return std::min(plan.deadline, kStallMax);
+}
+
+std::chrono::milliseconds put_wait_max(const WritePlan& plan) {
+  if (plan.when_full == WhenFull::kFail) return std::chrono::milliseconds::zero();
+  return plan.schedule == Schedule::kCollective ? plan.deadline : stall_max(plan);
 }
 
 }  // namespace forebay::write

@@ -5,6 +5,7 @@
 
 #include <forebay/write_plan.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -39,11 +40,15 @@ struct WriteFacts {
   std::uint64_t available_bytes = 0;
   /// Requests that a writer has under way.
   std::uint32_t requests_of_writer = 4;
+  /// Cores that the computing ranks of a node may use together; 0: not known.
+  std::uint32_t cores_of_node = 0;
 
   std::uint64_t bytes_of(Rank rank) const;
   /// Of the rank with the most; 0: not known.
   std::uint64_t bytes_most() const;
   std::uint32_t server_count() const;
+  /// Computing ranks of the node that has the most.
+  std::uint32_t ranks_of_node_most() const;
 };
 
 /// Completes `wanted`: checks what it gives, which is never changed (but `hand_off`, which is kNone
@@ -52,5 +57,12 @@ struct WriteFacts {
 /// Fails with kInvalidArgument, naming field, value and what to write instead, and with kLimit if
 /// there is less memory than two units.
 Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& wanted = {});
+
+/// How long to wait for what comes however long ranks compute: answers of ranks given to I/O,
+/// others' end, storage that does not move. Never longer than the deadline.
+std::chrono::milliseconds stall_max(const WritePlan& plan);
+/// How long put() waits for memory. It comes back from storage, which may stall; but where ranks
+/// write together, only when the slowest of them has come.
+std::chrono::milliseconds put_wait_max(const WritePlan& plan);
 
 }  // namespace forebay::write

@@ -104,14 +104,16 @@ Status check_count(std::string_view field, std::uint32_t value, std::uint32_t ne
 
 Status check_fixed(const WriteFacts& facts, const WritePlan& wanted) {
   const bool serial = wanted.strategy == Strategy::kSerial;
-  if (!serial && wanted.strategy != Strategy::kFilePerProcess) return {};
-  if (wanted.placement == Placement::kDedicated) {
+  const bool is_fixed = serial || wanted.strategy == Strategy::kFilePerProcess;
+  const bool by_computing = is_fixed || wanted.strategy == Strategy::kCollective;
+  if (by_computing && wanted.placement == Placement::kDedicated) {
     return bad_plan("placement is dedicated, and with " + std::string(name_of(wanted.strategy)) +
                     " ranks write that compute: leave it open, or choose reduced-blocking");
   }
+  if (!by_computing) return {};
   const std::uint32_t needed = serial ? 1 : facts.crew.computing();
   if (Status right = check_count("writers", wanted.writers, needed); !right) return right;
-  return check_count("files", wanted.files, needed);
+  return is_fixed ? check_count("files", wanted.files, needed) : Status();
 }
 
 Status check_counts(const WriteFacts& facts, const WritePlan& wanted) {

@@ -35,7 +35,10 @@ inline constexpr std::uint64_t kMemoryBytesDefault = 64_MiB;
 inline constexpr std::uint64_t kUnitsMin = 2;
 inline constexpr std::uint32_t kStepsInFlightDefault = 2;
 inline constexpr std::uint32_t kCodecLevelDefault = 3;
-inline constexpr std::chrono::milliseconds kDeadlineDefault = std::chrono::seconds(60);
+/// A rank that computes is no failure, and one that has died is known by its connection.
+inline constexpr std::chrono::milliseconds kDeadlineDefault = std::chrono::minutes(10);
+/// Nobody waits longer for what needs no rank to compute for it.
+inline constexpr std::chrono::milliseconds kStallMax = std::chrono::seconds(60);
 /// Ranks, of a node on local disks, in all elsewhere, up to which each writes a file.
 inline constexpr std::uint32_t kRanksWithFilesMax = 8;
 

@@ -121,6 +121,7 @@ std::vector<Strategy> strategies_to_try(const WritePlan& wanted) {
 
 /// What of `wanted` leaves open is filled in as the plan will be.
 std::optional<Candidate> candidate_of(const WriteFacts& facts, WritePlan plan) {
+  plan.checksum_by = ChecksumBy::kCopy;  // of no matter for the shape, and chosen by a cost itself
   const Result<WritePlan> whole = plan_write(facts, plan);
   if (!whole) return std::nullopt;
   const StepCost cost = step_cost(facts, *whole);

@@ -106,6 +106,22 @@ TEST(WritePlan, uses_the_ranks_that_are_given_to_io) {
   EXPECT_EQ(plan_write(facts, {.writers = 3})->placement, Placement::kInRank);
 }
 
+TEST(WritePlan, gives_no_rank_of_io_what_each_rank_does_for_itself) {
+  const WriteFacts facts = with_dedicated(facts_of(2, 3), 2);
+  for (const Strategy strategy :
+       {Strategy::kSerial, Strategy::kFilePerProcess, Strategy::kCollective}) {
+    WritePlan wanted = plan_of(strategy);
+    EXPECT_EQ(plan_write(facts, wanted)->placement, Placement::kInRank);
+    wanted.placement = Placement::kDedicated;
+    const auto refused = plan_write(facts, wanted);
+    ASSERT_EQ(error_class(refused), ErrorClass::kInvalidArgument) << name_of(strategy);
+    EXPECT_THAT(refused.error().message(), HasSubstr("placement is dedicated"));
+  }
+  WritePlan baton = plan_of(Strategy::kBaton);
+  baton.placement = Placement::kDedicated;
+  EXPECT_EQ(plan_write(facts, baton)->writers, 2U);
+}
+
 TEST(WritePlan, has_units_and_memory_that_suit_the_step) {
   WriteFacts facts = facts_of(1, 2, StorageKind::kLocal);
   EXPECT_EQ(plan_write(facts)->unit_bytes, 4_MiB);
@@ -141,11 +157,12 @@ struct Refusal {
 
 TEST(WritePlan, says_what_is_wrong_and_what_to_write) {
   const WriteFacts facts = facts_of(2, 2);
-  const std::array<Refusal, 20> refusals{{
+  const std::array<Refusal, 21> refusals{{
       {{.writers = 5}, "writers is 5, and there are 4 ranks that compute"},
       {{.writers = 2, .files = 3}, "files is 3, and there are at most 2 writers"},
       {{.strategy = Strategy::kSerial, .writers = 2}, "the strategy has exactly 1"},
       {{.strategy = Strategy::kFilePerProcess, .files = 2}, "the strategy has exactly 4"},
+      {{.strategy = Strategy::kCollective, .writers = 2}, "the strategy has exactly 4"},
       {{.strategy = Strategy::kFilePerProcess, .hand_off = HandOff::kMessage},
        "hand_off is message, which is not the strategy file-per-process"},
       {{.strategy = Strategy::kBrigade, .hand_off = HandOff::kGather}, "leave one of them open"},
@@ -178,6 +195,24 @@ TEST(WritePlan, refuses_memory_that_is_not_there) {
   EXPECT_EQ(error_class(plan_write(facts, {.memory_bytes = 2_MiB})), ErrorClass::kLimit);
   facts.available_bytes = 4_KiB;
   EXPECT_EQ(error_class(plan_write(facts)), ErrorClass::kLimit);
+}
+
+TEST(WritePlan, gives_ranks_that_compute_unevenly_ten_minutes_and_stalled_storage_one) {
+  const WritePlan plan = plan_write(facts_of(1, 4), {.strategy = Strategy::kBaton}).value();
+  EXPECT_EQ(plan.deadline, std::chrono::minutes(10));
+  EXPECT_EQ(stall_max(plan), std::chrono::minutes(1));
+  EXPECT_EQ(put_wait_max(plan), std::chrono::minutes(1));
+  WritePlan hasty = plan;
+  hasty.deadline = std::chrono::milliseconds(1500);
+  EXPECT_EQ(stall_max(hasty), hasty.deadline);
+  EXPECT_EQ(put_wait_max(hasty), hasty.deadline);
+}
+
+TEST(WritePlan, lets_put_wait_for_the_slowest_rank_where_ranks_write_together) {
+  WritePlan plan = plan_write(facts_of(1, 4), {.strategy = Strategy::kCollective}).value();
+  EXPECT_EQ(put_wait_max(plan), plan.deadline);
+  plan.when_full = WhenFull::kFail;
+  EXPECT_EQ(put_wait_max(plan), std::chrono::milliseconds::zero());
 }
 
 class RandomPlan {

@@ -178,16 +178,16 @@ Result<WritePlan> write_plan_from(std::string_view text, const std::string& path
   Reader reader(table, complaints);
   write::visit_plan(reader, plan);
   reader.finish();
-  if (complaints.first()) return tl::unexpected<Error>(*complaints.first());
+  if (complaints.first()) return failure(*complaints.first());
   if (const Status right = write::check_numbers(plan); !right) {
-    return tl::unexpected<Error>(located(right.error(), path));
+    return failure(located(right.error(), path));
   }
   return plan;
 }
 
 Result<WritePlan> write_plan_from_file(const std::string& path) {
   const Result<std::string> text = read_text_file(path, kOperation);
-  if (!text) return tl::unexpected<Error>(text.error());
+  if (!text) return failure(text.error());
   return write_plan_from(*text, path);
 }
 
@@ -197,7 +197,7 @@ Result<std::optional<WritePlan>> write_plan_from(const Environment& environment)
   if (const auto strategy = strategy_named(found->second)) return plan_of(*strategy);
   Result<WritePlan> plan = write_plan_from_file(found->second);
   if (plan) return *plan;
-  if (plan.error().kind() != ErrorClass::kNotFound) return tl::unexpected<Error>(plan.error());
+  if (plan.error().kind() != ErrorClass::kNotFound) return failure(plan.error());
   return failure({.kind = ErrorClass::kNotFound,
                   .operation = std::string(kOperation) + " of " + std::string(kVariable),
                   .path = found->second,

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <ctime>
 #include <fstream>
 #include <sstream>
@@ -12,6 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/wall_clock.hpp"
 #include "write/lease.hpp"
 
 namespace forebay::write {
@@ -72,15 +72,13 @@ std::string time_text(std::uint64_t since_1970_ns) {
 
 format::Owner this_process() {
   const auto process = static_cast<std::uint64_t>(::getpid());
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
   format::Owner owner{.host = host_name(),
                       .boot_id = boot_id(),
                       .process_id = process,
                       .process_start = start_of_process(process).value_or(0),
                       .user = user_name(),
-                      .program = ::program_invocation_short_name};
-  owner.opened_ns = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+                      .program = ::program_invocation_short_name,
+                      .opened_ns = wall_clock_ns()};
   while (::getrandom(&owner.nonce, sizeof owner.nonce, 0) != sizeof owner.nonce) {
   }
   return owner;

@@ -2,13 +2,13 @@
 #include "write/publisher.hpp"
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <utility>
 
 #include <sys/stat.h>
 
+#include "base/wall_clock.hpp"
 #include "format/commits_file.hpp"
 #include "write/folder_entries.hpp"
 
@@ -18,16 +18,10 @@ namespace {
 
 constexpr mode_t kFolderMode = 0777;  // less umask
 
-std::uint64_t wall_ns_now() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
-}
-
 Status write_all(storage::File& file, const format::CommitPlan& plan) {
   for (const format::CommitWrite& write : plan.writes) {
     const auto written = file.write_at(write.bytes, write.offset);
-    if (!written) return tl::unexpected<Error>(written.error());
+    if (!written) return failure(written.error());
   }
   return file.sync();
 }
@@ -42,16 +36,16 @@ std::string parent_of(const std::string& folder) {
 /// Under another name first: a `commits` that is there has a generation in force.
 Status make_dataset(const std::string& folder, const std::string& path) {
   if (::mkdir(folder.c_str(), kFolderMode) != 0 && errno != EEXIST)
-    return tl::unexpected<Error>(system_error({.operation = "make", .path = folder}, errno));
+    return failure(system_error({.operation = "make", .path = folder}, errno));
   const auto dataset = format::random_dataset_id();
-  if (!dataset) return tl::unexpected<Error>(dataset.error());
+  if (!dataset) return failure(dataset.error());
   const std::string new_path = path + ".new";
   auto file = storage::open_file(new_path, {.intent = storage::Intent::kCreate});
-  if (!file) return tl::unexpected<Error>(file.error());
-  if (Status written = write_all(**file, format::plan_new(*dataset, wall_ns_now())); !written)
+  if (!file) return failure(file.error());
+  if (Status written = write_all(**file, format::plan_new(*dataset, wall_clock_ns())); !written)
     return written;
   if (std::rename(new_path.c_str(), path.c_str()) != 0)
-    return tl::unexpected<Error>(system_error({.operation = "make", .path = path}, errno));
+    return failure(system_error({.operation = "make", .path = path}, errno));
   return {};
 }
 
@@ -73,35 +67,33 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& folder) {
   const std::string path = folder + "/" + std::string(format::kCommitsName);
   auto file = storage::open_file(path, {.intent = storage::Intent::kWrite});
   if (!file && file.error().kind() == ErrorClass::kNotFound) {
-    if (const Status made = make_dataset(folder, path); !made)
-      return tl::unexpected<Error>(made.error());
+    if (const Status made = make_dataset(folder, path); !made) return failure(made.error());
     file = storage::open_file(path, {.intent = storage::Intent::kWrite});
   }
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   auto publisher = open_on(std::move(*file));
   if (!publisher || !(*publisher)->steps().empty()) return publisher;
-  if (const Status synced = sync_names(folder); !synced)
-    return tl::unexpected<Error>(synced.error());
+  if (const Status synced = sync_names(folder); !synced) return failure(synced.error());
   return publisher;
 }
 
 Result<std::unique_ptr<Publisher>> Publisher::open_on(std::unique_ptr<storage::File> commits) {
   auto loaded = format::load_commits(*commits);
-  if (!loaded) return tl::unexpected<Error>(loaded.error());
+  if (!loaded) return failure(loaded.error());
   return std::unique_ptr<Publisher>(new Publisher(std::move(commits), std::move(*loaded)));
 }
 
 Status Publisher::publish(const format::StepEntry& step) {
-  auto plan = format::plan_publish(state_, step, wall_ns_now());
-  if (!plan) return tl::unexpected<Error>(located(plan.error(), file_->path()));
+  auto plan = format::plan_publish(state_, step, wall_clock_ns());
+  if (!plan) return failure(located(plan.error(), file_->path()));
   if (Status done = carry_out(std::move(*plan)); !done) return done;
   steps_.push_back(step);
   return {};
 }
 
 Status Publisher::drop_before(std::uint64_t step) {
-  auto plan = format::plan_drop(state_, step, wall_ns_now());
-  if (!plan) return tl::unexpected<Error>(located(plan.error(), file_->path()));
+  auto plan = format::plan_drop(state_, step, wall_clock_ns());
+  if (!plan) return failure(located(plan.error(), file_->path()));
   if (Status done = carry_out(std::move(*plan)); !done) return done;
   std::erase_if(steps_, [step](const format::StepEntry& entry) { return entry.step < step; });
   return {};

@@ -107,13 +107,13 @@ class LosingFile final : public storage::File {
   }
   Result<std::size_t> write_at(std::span<const std::byte> from, std::uint64_t offset) override {
     if (offset + from.size() > end_)
-      return tl::unexpected<Error>(system_error({.operation = "write", .path = path()}, ENOSPC));
+      return failure(system_error({.operation = "write", .path = path()}, ENOSPC));
     return inner_->write_at(from, offset);
   }
   Status sync() override {
     if (failures_ == 0) return inner_->sync();
     --failures_;
-    return tl::unexpected<Error>(system_error({.operation = "sync", .path = path()}, EIO));
+    return failure(system_error({.operation = "sync", .path = path()}, EIO));
   }
   Status allocate(ByteRange range) override { return inner_->allocate(range); }
   Status truncate(std::uint64_t size_bytes) override { return inner_->truncate(size_bytes); }

@@ -18,7 +18,7 @@ Result<std::unique_ptr<RoundCaller>> RoundCaller::start(std::shared_ptr<comm::Co
                              "strategy than collective"});
   std::unique_ptr<RoundCaller> caller(new RoundCaller(std::move(group)));
   auto thread = start_service_thread("fb-collective", [raw = caller.get()] { raw->live(); });
-  if (!thread) return tl::unexpected<Error>(thread.error());
+  if (!thread) return failure(thread.error());
   caller->thread_ = std::move(*thread);
   return caller;
 }
@@ -57,14 +57,14 @@ void RoundCaller::live() {
 /// The same calls on all ranks, whatever fails on the way: errors are common to all.
 Status RoundCaller::write(const Rounds& rounds) {
   auto file = group_->open_file(rounds.path, {.intent = comm::FileIntent::kCreate});
-  if (!file) return tl::unexpected<Error>(file.error());
+  if (!file) return failure(file.error());
   Status outcome;
   for (std::uint32_t round = 0; round < rounds.rounds && outcome; ++round) {
     const RoundPiece piece = round < rounds.pieces.size() ? rounds.pieces[round] : RoundPiece{};
     outcome = (*file)->write_at_all_begin(piece.bytes, piece.offset);
     if (!outcome) break;
     const auto written = (*file)->write_at_all_end();
-    if (!written) outcome = tl::unexpected<Error>(written.error());
+    if (!written) outcome = failure(written.error());
   }
   if (outcome) outcome = (*file)->sync();
   const Status closed = (*file)->close();

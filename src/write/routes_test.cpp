@@ -17,10 +17,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr std::uint64_t kSeed = 20'261'123;
+constexpr std::uint64_t kRoutesSeed = 20'261'123;
 
 /// So many ranks on each node.
-Crew crew_of(const std::vector<std::uint32_t>& ranks_on) {
+Crew crew_on_nodes(const std::vector<std::uint32_t>& ranks_on) {
   Crew crew;
   for (std::uint32_t node = 0; node < ranks_on.size(); ++node)
     crew.node_of_computing.insert(crew.node_of_computing.end(), ranks_on[node], node);
@@ -35,7 +35,7 @@ std::vector<Rank> writers_of_all(const Crew& crew, const Routes& routes) {
 }
 
 TEST(Routes, of_one_rank_lead_to_itself) {
-  const Routes routes(crew_of({1}), {.writers = 1, .files = 1, .hand_off = HandOff::kNone});
+  const Routes routes(crew_on_nodes({1}), {.writers = 1, .files = 1, .hand_off = HandOff::kNone});
   EXPECT_EQ(routes.writer_of(0), 0U);
   EXPECT_EQ(routes.next_of(0), std::nullopt);
   EXPECT_EQ(routes.owner_of(0), 0U);
@@ -44,7 +44,7 @@ TEST(Routes, of_one_rank_lead_to_itself) {
 }
 
 TEST(Routes, give_the_first_groups_one_rank_more) {
-  const Crew crew = crew_of({8});
+  const Crew crew = crew_on_nodes({8});
   const Routes routes(crew, {.writers = 3, .files = 2, .hand_off = HandOff::kSharedMemory});
   EXPECT_THAT(writers_of_all(crew, routes), ElementsAre(0, 0, 0, 3, 3, 3, 6, 6));
   EXPECT_THAT(routes.writers(), ElementsAre(0, 3, 6));
@@ -60,7 +60,8 @@ TEST(Routes, give_the_first_groups_one_rank_more) {
 }
 
 TEST(Routes, of_a_brigade_go_from_neighbour_to_neighbour) {
-  const Routes routes(crew_of({4}), {.writers = 1, .files = 1, .hand_off = HandOff::kBrigade});
+  const Routes routes(crew_on_nodes({4}),
+                      {.writers = 1, .files = 1, .hand_off = HandOff::kBrigade});
   EXPECT_EQ(routes.next_of(3), 2U);
   EXPECT_EQ(routes.next_of(1), 0U);
   EXPECT_EQ(routes.next_of(0), std::nullopt);
@@ -77,19 +78,19 @@ TEST(Routes, stay_on_the_node_also_where_ranks_go_round_the_nodes) {
 }
 
 TEST(Routes, give_crowded_nodes_more_writers) {
-  const Crew crew = crew_of({6, 2});
+  const Crew crew = crew_on_nodes({6, 2});
   const Routes routes(crew, {.writers = 4, .files = 4, .hand_off = HandOff::kSharedMemory});
   EXPECT_THAT(routes.writers(), ElementsAre(0, 2, 4, 6));
 }
 
 TEST(Routes, join_whole_nodes_where_writers_are_few) {
-  const Crew crew = crew_of({1, 3, 2, 2});
+  const Crew crew = crew_on_nodes({1, 3, 2, 2});
   const Routes routes(crew, {.writers = 2, .files = 1, .hand_off = HandOff::kMessage});
   EXPECT_THAT(writers_of_all(crew, routes), ElementsAre(0, 0, 0, 0, 4, 4, 4, 4));
 }
 
 TEST(Routes, lead_to_the_dedicated_rank_of_the_node) {
-  Crew crew = crew_of({3, 3, 1});
+  Crew crew = crew_on_nodes({3, 3, 1});
   crew.node_of_dedicated = {0, 1};
   const WritePlan plan{
       .writers = 2, .files = 1, .hand_off = HandOff::kBrigade, .placement = Placement::kDedicated};
@@ -105,7 +106,7 @@ TEST(Routes, lead_to_the_dedicated_rank_of_the_node) {
 }
 
 TEST(Routes, leave_dedicated_ranks_that_are_too_many_without_any) {
-  Crew crew = crew_of({1});
+  Crew crew = crew_on_nodes({1});
   crew.node_of_dedicated = {0, 0};
   const WritePlan plan{.writers = 2,
                        .files = 2,
@@ -225,8 +226,8 @@ void check_ways(const Case& one, const Routes& routes) {
 
 TEST(Routes, hold_together_whatever_the_job) {
   for (std::uint64_t round = 0; round < 6'000; ++round) {
-    const Case one = random_case(kSeed + round);
-    SCOPED_TRACE("seed " + std::to_string(kSeed + round));
+    const Case one = random_case(kRoutesSeed + round);
+    SCOPED_TRACE("seed " + std::to_string(kRoutesSeed + round));
     const Routes routes(one.crew, one.plan);
     ASSERT_EQ(routes.writer_count(), one.plan.writers);
     ASSERT_EQ(routes.file_count(), one.plan.files);

@@ -49,29 +49,43 @@ Deadline deadline_after(std::chrono::nanoseconds wait_max) {
 
 }  // namespace
 
-Staging::Staging(shm::NodeMemory memory, std::uint64_t segment_bytes)
-    : memory_(std::move(memory)),
-      segment_bytes_(segment_bytes),
-      segment_count_(checked_cast<std::uint32_t>(memory_.bytes().size() / segment_bytes)),
+/// The memory may be larger than asked for; the bound holds all the same.
+Staging::Staging(shm::MemoryLoan loan, const StagingOptions& options)
+    : source_(options.source),
+      memory_(std::move(loan.memory)),
+      segment_bytes_(options.segment_bytes),
+      segment_count_(checked_cast<std::uint32_t>(options.memory_bytes / segment_bytes_)),
       chunk_segments_(
-          checked_cast<std::uint32_t>(std::max<std::uint64_t>(1, kChunkBytes / segment_bytes))),
+          checked_cast<std::uint32_t>(std::max<std::uint64_t>(1, kChunkBytes / segment_bytes_))),
       is_taken_(segment_count_, false) {
   free_.reserve(segment_count_);
   counts_.segments = segment_count_;
+  if (!loan.is_ready) return;
+  free_.resize(segment_count_);
+  std::iota(free_.rbegin(), free_.rend(), 0U);
+  counts_.ready = segment_count_;
+}
+
+Result<shm::MemoryLoan> Staging::take_memory(const StagingOptions& options,
+                                             std::uint64_t size_bytes) {
+  if (options.source) return options.source->borrow("forebay-staging", size_bytes);
+  auto memory = shm::NodeMemory::create("forebay-staging", size_bytes);
+  if (!memory) return failure(memory.error());
+  return shm::MemoryLoan{.memory = std::move(*memory)};
 }
 
 Result<std::shared_ptr<Staging>> Staging::make(const StagingOptions& options) {
-  if (auto possible = check_options(options); !possible)
-    return tl::unexpected<Error>(possible.error());
+  if (auto possible = check_options(options); !possible) return failure(possible.error());
   const std::uint64_t bytes = options.memory_bytes / options.segment_bytes * options.segment_bytes;
-  auto memory = shm::NodeMemory::create("forebay-staging", bytes);
-  if (!memory) return tl::unexpected<Error>(memory.error());
-  std::shared_ptr<Staging> staging(new Staging(std::move(*memory), options.segment_bytes));
-  if (options.ready_bytes == 0) return staging;
+  auto loan = take_memory(options, bytes);
+  if (!loan) return failure(loan.error());
+  const bool is_ready = loan->is_ready;
+  std::shared_ptr<Staging> staging(new Staging(std::move(*loan), options));
+  if (options.ready_bytes == 0 || is_ready) return staging;
   auto thread = start_service_thread(
       "forebay-staging",
       [raw = staging.get(), ready = options.ready_bytes] { raw->make_ready(ready); });
-  if (!thread) return tl::unexpected<Error>(thread.error());
+  if (!thread) return failure(thread.error());
   staging->preparer_ = std::move(*thread);
   return staging;
 }
@@ -83,6 +97,10 @@ Staging::~Staging() {
   }
   freed_.notify_all();
   if (preparer_.joinable()) preparer_.join();
+  if (!source_) return;
+  // What somebody has not given back may still be read by another process: nobody gets it again.
+  const bool is_of_use = counts_.ready == segment_count_ && counts_.taken == 0;
+  source_->give_back({.memory = std::move(memory_), .is_ready = is_of_use});
 }
 
 /// The preparer's work.
@@ -156,10 +174,10 @@ Result<std::uint32_t> Staging::take(std::chrono::nanoseconds wait_max) {
   const Deadline deadline = deadline_after(wait_max);
   bool is_late = wait_max <= std::chrono::nanoseconds::zero();
   for (bool is_first = true; !find_free(lock); is_first = false) {
-    if (counts_.taken == 0 && no_memory_) return tl::unexpected<Error>(*no_memory_);
+    if (counts_.taken == 0 && no_memory_) return failure(*no_memory_);
     if (is_late) {
       is_starved_ = true;
-      return tl::unexpected<Error>(exhausted(wait_max));
+      return failure(exhausted(wait_max));
     }
     if (is_first) ++counts_.waits;
     if (!deadline) {
@@ -168,7 +186,7 @@ Result<std::uint32_t> Staging::take(std::chrono::nanoseconds wait_max) {
       is_late = freed_.wait_until(lock, *deadline) == std::cv_status::timeout;
     }
   }
-  if (cancelled_) return tl::unexpected<Error>(*cancelled_);
+  if (cancelled_) return failure(*cancelled_);
   return hand_out();
 }
 

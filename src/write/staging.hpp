@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "shm/buffer_source.hpp"
 #include "shm/node_memory.hpp"
 
 namespace forebay::write {
@@ -28,6 +29,9 @@ struct StagingOptions {
   /// Made ready by a thread of its own when it is made; what is beyond costs whoever takes it
   /// first.
   std::uint64_t ready_bytes = std::uint64_t{256} << 20U;
+  /// Where memory is looked for that is ready already, and goes in the end; null: it is made, and
+  /// dropped.
+  std::shared_ptr<shm::BufferSource> source = nullptr;
 };
 
 struct StagingCounts {
@@ -75,11 +79,15 @@ class Staging {
   void on_free(std::function<void()> tell);
 
   const shm::MemoryName& name() const noexcept { return memory_.name(); }
-  std::span<std::byte> memory() const noexcept { return memory_.bytes(); }
+  std::span<std::byte> memory() const noexcept {
+    return memory_.bytes().first(segment_count_ * segment_bytes_);
+  }
   StagingCounts counts() const;
 
  private:
-  Staging(shm::NodeMemory memory, std::uint64_t segment_bytes);
+  Staging(shm::MemoryLoan loan, const StagingOptions& options);
+  static Result<shm::MemoryLoan> take_memory(const StagingOptions& options,
+                                             std::uint64_t size_bytes);
   void make_ready(std::uint64_t bytes) noexcept;
   bool make_chunk(std::unique_lock<std::mutex>& lock);
   bool find_free(std::unique_lock<std::mutex>& lock);
@@ -87,6 +95,7 @@ class Staging {
   void tell_starved(std::unique_lock<std::mutex>& lock) noexcept;
   Error exhausted(std::chrono::nanoseconds waited) const;
 
+  const std::shared_ptr<shm::BufferSource> source_;
   shm::NodeMemory memory_;
   const std::uint64_t segment_bytes_;
   const std::uint32_t segment_count_;

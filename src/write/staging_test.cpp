@@ -214,6 +214,51 @@ TEST(Staging, memory_that_the_machine_does_not_have_is_an_error_of_who_takes_it)
   EXPECT_EQ((*staging)->try_take(), std::nullopt);
 }
 
+/// Its staging takes memory from `source`, and makes none ready ahead of need.
+std::shared_ptr<Staging> borrow(const std::shared_ptr<shm::BufferSource>& source,
+                                std::uint32_t segments) {
+  auto staging = Staging::make({.memory_bytes = segments * kSegmentBytes,
+                                .segment_bytes = kSegmentBytes,
+                                .ready_bytes = 0,
+                                .source = source});
+  EXPECT_TRUE(staging) << staging.error().message();
+  return *staging;
+}
+
+TEST(Staging, memory_that_was_ready_is_ready_for_the_next_one) {
+  const auto source = shm::BufferSource::make(all);
+  const std::byte* before = nullptr;
+  {
+    const auto first = borrow(source, 9);
+    before = first->memory().data();
+    first->give_back(first->take(nanoseconds(0)).value());
+    ASSERT_EQ(first->counts().ready, 9U);
+  }
+  EXPECT_EQ(source->counts().lent_bytes, 0U);
+  const auto second = borrow(source, 8);
+  EXPECT_EQ(second->memory().data(), before);
+  EXPECT_EQ(second->memory().size(), 8 * kSegmentBytes) << "its bound, not what the other had";
+  EXPECT_EQ(second->counts().ready, 8U);
+  EXPECT_EQ(second->try_take(), 0U);
+}
+
+TEST(Staging, memory_that_somebody_may_still_read_goes_to_nobody) {
+  const auto source = shm::BufferSource::make(all);
+  ASSERT_TRUE(borrow(source, 2)->take(nanoseconds(0)));
+  EXPECT_EQ(source->counts().cached_bytes, 0U);
+  EXPECT_EQ(source->counts().lent_bytes, 0U);
+}
+
+TEST(Staging, memory_of_which_a_part_was_used_goes_to_nobody) {
+  const auto source = shm::BufferSource::make(all);
+  {
+    const auto large = borrow(source, 1024);
+    large->give_back(large->take(nanoseconds(0)).value());
+    ASSERT_LT(large->counts().ready, 1024U);
+  }
+  EXPECT_EQ(source->counts().cached_bytes, 0U);
+}
+
 TEST(Staging, costs_addresses_alone_until_it_is_used) {
   const auto staging = Staging::make(
       {.memory_bytes = std::uint64_t{1} << 40U, .segment_bytes = 4U << 20U, .ready_bytes = 0});

@@ -407,7 +407,7 @@ void Writer::forget(const StepName& step) {
   ask_for_bytes();
 }
 
-void Writer::lost(comm::Rank rank) {
+void Writer::lost(comm::Rank rank, const Error& why) {
   std::vector<std::uint64_t> tickets;
   const bool was_next =
       context_.routes().next_of(context_.rank().number) == std::optional(rank.number);
@@ -418,8 +418,7 @@ void Writer::lost(comm::Rank rank) {
   }
   for (const std::uint64_t ticket : tickets) {
     const StepName step = incoming_.at(ticket).offer.chunk.step;
-    context_.report_failure(step, context_.error(ErrorClass::kClosed, "write a step",
-                                                 "a rank has left with bytes of it"));
+    context_.report_failure(step, why);
     drop(ticket);
   }
 }

@@ -42,7 +42,7 @@ class Writer {
   void taken(std::uint64_t ticket);
   void send_bytes(comm::Rank to, std::uint64_t ticket);
   void resolved(const StepName& step, const Status& outcome);
-  void lost(comm::Rank rank);
+  void lost(comm::Rank rank, const Error& why);
   /// Room may have come back.
   void ask_for_bytes();
   std::uint64_t written_bytes() const noexcept { return written_bytes_; }

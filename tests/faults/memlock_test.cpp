@@ -17,7 +17,7 @@
 namespace forebay::storage {
 namespace {
 
-constexpr uid_t kNobody = 65534;
+constexpr uid_t kLockedOut = 65534;
 
 class CountingLog final : public LogSink {
  public:
@@ -29,7 +29,7 @@ class CountingLog final : public LogSink {
 bool limit_memlock(rlim_t limit_bytes) {
   const rlimit limit{limit_bytes, limit_bytes};
   if (::setrlimit(RLIMIT_MEMLOCK, &limit) != 0) return false;
-  return ::geteuid() != 0 || ::setuid(kNobody) == 0;
+  return ::geteuid() != 0 || ::setuid(kLockedOut) == 0;
 }
 
 /// What happened, in words; "as expected" if all went well. Changes this process for good.

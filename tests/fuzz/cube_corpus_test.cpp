@@ -40,7 +40,7 @@ std::string answer(const Status& status) {
 template <class T>
 Status status_of(const Result<T>& result) {
   if (result) return {};
-  return tl::unexpected<Error>(result.error());
+  return failure(result.error());
 }
 
 /// Whether all rows of a file can be read.

@@ -71,7 +71,7 @@ class FileWriter {
     file_bytes_ = file_bytes;
     const auto rate = write(
         {.in_flight_bytes = kFirstInFlightBytes, .seconds = kFirstSecondsMax, .bytes = file_bytes});
-    if (!rate) return tl::unexpected<Error>(rate.error());
+    if (!rate) return failure(rate.error());
     file_bytes_ = written_bytes_;
     return {};
   }
@@ -84,19 +84,17 @@ class FileWriter {
                                        .request_bytes = request_bytes(),
                                        .queue_depth = kDepth,
                                        .in_flight_bytes = task.in_flight_bytes});
-    if (!out) return tl::unexpected<Error>(out.error());
-    if (const Status filled = fill(*out); !filled) return tl::unexpected<Error>(filled.error());
+    if (!out) return failure(out.error());
+    if (const Status filled = fill(*out); !filled) return failure(filled.error());
     const auto file = out->create(path_, {.existing = Existing::kKeep});
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     plan_ = file->plan();
     const double began = now_s();
     written_bytes_ = 0;
     while (written_bytes_ == 0 || (now_s() - began < task.seconds && written_bytes_ < task.bytes)) {
-      if (const Status sent = send_next(*out, *file); !sent)
-        return tl::unexpected<Error>(sent.error());
+      if (const Status sent = send_next(*out, *file); !sent) return failure(sent.error());
     }
-    if (const Status drained = out->drain(); !drained)
-      return tl::unexpected<Error>(drained.error());
+    if (const Status drained = out->drain(); !drained) return failure(drained.error());
     const double seconds = now_s() - began;
     backend_ = out->report().devices.front().backend;
     return static_cast<double>(written_bytes_) / std::max(seconds, 1e-9);
@@ -111,7 +109,7 @@ class FileWriter {
     std::vector<OutputBuffer> all;
     for (std::uint32_t i = 0; i < out.plan().buffers; ++i) {
       auto buffer = out.acquire();
-      if (!buffer) return tl::unexpected<Error>(buffer.error());
+      if (!buffer) return failure(buffer.error());
       std::ranges::copy(data_, buffer->bytes().begin());
       all.push_back(std::move(*buffer));
     }
@@ -120,7 +118,7 @@ class FileWriter {
 
   Status send_next(OutputStream& out, const OutputFile& file) {
     auto buffer = out.acquire();
-    if (!buffer) return tl::unexpected<Error>(buffer.error());
+    if (!buffer) return failure(buffer.error());
     const std::uint64_t at = written_bytes_ % file_bytes_;
     const std::uint64_t size = std::min(request_bytes(), file_bytes_ - at);
     written_bytes_ += size;
@@ -165,7 +163,7 @@ class Rounds {
       if (best > 0 && static_cast<double>(bytes) > kBusySecondsMax * best) break;
       const auto rate =
           measure({.in_flight_bytes = bytes, .seconds = limits_.seconds_each}, "first round");
-      if (!rate) return tl::unexpected<Error>(rate.error());
+      if (!rate) return failure(rate.error());
       best = std::max(best, *rate);
       points.push_back({bytes, {}});
     }
@@ -186,7 +184,7 @@ class Rounds {
                                    .memory_bytes = points.back().in_flight_bytes,
                                    .bytes = bytes_each_},
                                   what);
-        if (!rate) return tl::unexpected<Error>(rate.error());
+        if (!rate) return failure(rate.error());
         point.bytes_per_second.push_back(*rate);
       }
     }
@@ -218,15 +216,14 @@ Result<InFlightFindings> observe_in_flight(const fs::path& folder,
                                            const InFlightLimits& limits,
                                            const Tell& tell) {
   auto options = options_without_limit(folder);
-  if (!options) return tl::unexpected<Error>(options.error());
+  if (!options) return failure(options.error());
   FileWriter writer(folder, std::move(*options));
   if (tell) tell({0, 0, "values", "writing a file"});
-  if (const Status ready = writer.prepare(limits.file_bytes); !ready)
-    return tl::unexpected<Error>(ready.error());
+  if (const Status ready = writer.prepare(limits.file_bytes); !ready) return failure(ready.error());
   Rounds rounds(writer, limits, tell);
   auto points = rounds.first();
-  if (!points) return tl::unexpected<Error>(points.error());
-  if (const Status done = rounds.run(*points); !done) return tl::unexpected<Error>(done.error());
+  if (!points) return failure(points.error());
+  if (const Status done = rounds.run(*points); !done) return failure(done.error());
   InFlightFindings found{.access = writer.plan().access,
                          .access_reason = writer.plan().reason,
                          .backend = writer.backend(),

@@ -23,13 +23,13 @@ using nlohmann::json;
 
 namespace {
 
-constexpr double kMegabyte = 1e6;
+constexpr double kBytesOfMegabyte = 1e6;
 
 /// As programs have it that ask for options_from_environment(), and most others.
 Result<std::string> profile_to_change(const InFlightTask& task) {
   if (!task.profile.empty()) return task.profile;
   auto options = options_from_environment();
-  if (!options) return tl::unexpected<Error>(options.error());
+  if (!options) return failure(options.error());
   std::string path = options->profile.value_or(model::profile_to_write(process_environment()));
   if (!path.empty()) return path;
   return failure({.kind = ErrorClass::kInvalidArgument,
@@ -48,16 +48,16 @@ stream::InFlightLimit limit_now(const std::string& profile, const std::filesyste
 /// The entry without what is measured.
 Result<model::ProfileMount> entry_for(const std::filesystem::path& folder) {
   auto place = place_of(folder);
-  if (!place) return tl::unexpected<Error>(place.error());
+  if (!place) return failure(place.error());
   const auto shared = is_shared(folder);
-  if (!shared) return tl::unexpected<Error>(shared.error());
+  if (!shared) return failure(shared.error());
   return model::ProfileMount{.path = std::move(*place),
                              .host = *shared ? std::string() : model::name_of_this_host()};
 }
 
 Result<InFlightFindings> measure(const InFlightTask& task, const Tell& tell) {
   auto own = OwnFolder::make(task.folder);
-  if (!own) return tl::unexpected<Error>(own.error());
+  if (!own) return failure(own.error());
   return observe_in_flight(**own / "", task.limits, tell);
 }
 
@@ -70,7 +70,7 @@ std::string source_of(const InFlightFindings& found, const std::string& about) {
       "{}: {} of {} at a time, {}, was the least within {:.0f} % of the best "
       "({:.0f} MB/s, median of {})",
       about, requests, model::size_text(found.request_bytes), name_of(found.access),
-      100 * (1 - kAsGoodAs), summarise(chosen.bytes_per_second).median / kMegabyte,
+      100 * (1 - kAsGoodAs), summarise(chosen.bytes_per_second).median / kBytesOfMegabyte,
       chosen.bytes_per_second.size());
 }
 
@@ -98,17 +98,17 @@ json to_json(const InFlightFindings& found) {
 
 Result<json> calibrate_in_flight(const InFlightTask& task, const Tell& tell) {
   const auto path = profile_to_change(task);
-  if (!path) return tl::unexpected<Error>(path.error());
+  if (!path) return failure(path.error());
   auto entry = entry_for(task.folder);
-  if (!entry) return tl::unexpected<Error>(entry.error());
+  if (!entry) return failure(entry.error());
   const ProfileFile profile(*path);
-  if (const Status ready = profile.prepare(); !ready) return tl::unexpected<Error>(ready.error());
+  if (const Status ready = profile.prepare(); !ready) return failure(ready.error());
   const stream::InFlightLimit before = limit_now(*path, task.folder);
   const auto found = measure(task, tell);
-  if (!found) return tl::unexpected<Error>(found.error());
+  if (!found) return failure(found.error());
   entry->in_flight_bytes = found->points.at(found->choice.place).in_flight_bytes;
   entry->source = source_of(*found, task.about);
-  if (const Status put = profile.put(*entry); !put) return tl::unexpected<Error>(put.error());
+  if (const Status put = profile.put(*entry); !put) return failure(put.error());
   json document = to_json(*found);
   document["profile"] = *path;
   document["place"] = entry->path.string();

@@ -35,7 +35,7 @@ constexpr std::uint64_t kSmallBytes = 4096;
 constexpr std::uint64_t kLargeBytes = 1ULL << 20U;
 constexpr std::size_t kAlignment = 4096;
 
-double now_s() {
+double observed_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -77,18 +77,18 @@ class LoadRunner {
   Result<double> run(const Asked& asked) {
     asked_ = asked;
     // Before the first is asked for: some may be answered before the last of them is.
-    const double began = now_s();
+    const double began = observed_s();
     end_ = began + asked.seconds;
     last_ = began;
     for (std::uint32_t i = 0; i < asked.depth; ++i)
       start(i);
     while (engine_.in_flight() > 0) {
       const std::size_t ended = engine_.wait(completions_, std::nullopt);
-      const double now = now_s();
+      const double now = observed_s();
       for (const auto& one : std::span(completions_).first(ended))
         take(one, now);
     }
-    if (!done_) return tl::unexpected<Error>(done_.error());
+    if (!done_) return failure(done_.error());
     return static_cast<double>(count_) / std::max(last_ - began, 1e-9);
   }
 
@@ -104,7 +104,7 @@ class LoadRunner {
   }
   /// What is answered in part costs less than was asked for, and measures nothing.
   Status check(const storage::Completion& one) const {
-    if (!one.bytes) return tl::unexpected<Error>(one.bytes.error());
+    if (!one.bytes) return failure(one.bytes.error());
     if (*one.bytes == asked_.request_bytes) return {};
     return failure({.kind = ErrorClass::kShortFile,
                     .operation = "calibrate",
@@ -162,7 +162,7 @@ class FileObserver {
     if (!memory_.is_there())
       return failure({.kind = ErrorClass::kLimit, .operation = "calibrate", .cause = "no memory"});
     auto backend = storage::make_backend({.queue_depth = limits_.depth_max});
-    if (!backend) return tl::unexpected<Error>(backend.error());
+    if (!backend) return failure(backend.error());
     engine_ = std::make_unique<storage::Engine>(
         std::move(*backend), storage::EngineOptions{.queue_depth = limits_.depth_max});
     if (engine_->accepts(file_)) return {};
@@ -177,9 +177,9 @@ class FileObserver {
               .large_bytes = places.server_count > 1 ? std::min(kLargeBytes, places.stripe_bytes)
                                                      : kLargeBytes};
     auto small = points(direction, load.small_bytes, places);
-    if (!small) return tl::unexpected<Error>(small.error());
+    if (!small) return failure(small.error());
     auto large = points(direction, load.large_bytes, places);
-    if (!large) return tl::unexpected<Error>(large.error());
+    if (!large) return failure(large.error());
     load.small = std::move(*small);
     load.large = std::move(*large);
     return load;
@@ -206,7 +206,7 @@ class FileObserver {
                               request_bytes >> 10U, depth));
       const auto rate = requests_per_second(
           {.direction = direction, .request_bytes = request_bytes, .depth = depth}, places);
-      if (!rate) return tl::unexpected<Error>(rate.error());
+      if (!rate) return failure(rate.error());
       points.push_back({depth, *rate});
     }
     return points;
@@ -217,7 +217,7 @@ class FileObserver {
     std::vector<double> rates;
     for (unsigned round = 0; round < limits_.rounds; ++round) {
       const auto rate = LoadRunner(*engine_, file_, places, memory_).run(asked);
-      if (!rate) return tl::unexpected<Error>(rate.error());
+      if (!rate) return failure(rate.error());
       rates.push_back(*rate);
     }
     return summarise(std::move(rates));
@@ -236,7 +236,7 @@ Status fill(storage::File& file, std::uint64_t bytes) {
     return failure({.kind = ErrorClass::kLimit, .operation = "calibrate", .cause = "no memory"});
   for (std::uint64_t at = 0; at < bytes; at += kLargeBytes) {
     const auto put = file.write_at(memory.part(0, kLargeBytes), at);
-    if (!put) return tl::unexpected<Error>(put.error());
+    if (!put) return failure(put.error());
   }
   return file.sync();
 }
@@ -249,11 +249,10 @@ Result<Measured> time_names(const OwnFolder& folder,
   std::vector<double> seconds;
   for (const std::string& name : names) {
     const std::string path = (folder / name).string();
-    const double began = now_s();
+    const double began = observed_s();
     const bool done = operation(path);
-    if (!done)
-      return tl::unexpected<Error>(system_error({.operation = "use", .path = path}, errno));
-    seconds.push_back(now_s() - began);
+    if (!done) return failure(system_error({.operation = "use", .path = path}, errno));
+    seconds.push_back(observed_s() - began);
   }
   return summarise(std::move(seconds));
 }
@@ -269,18 +268,18 @@ Result<NameTimes> observe_names(const OwnFolder& folder, unsigned count) {
     names.push_back(fmt::format("name-{}", i));
   const auto create = time_names(
       folder, names, [](const auto& path) { return open_and_close(path, O_CREAT | O_WRONLY); });
-  if (!create) return tl::unexpected<Error>(create.error());
+  if (!create) return failure(create.error());
   const auto open =
       time_names(folder, names, [](const auto& path) { return open_and_close(path, O_RDONLY); });
-  if (!open) return tl::unexpected<Error>(open.error());
+  if (!open) return failure(open.error());
   const auto stat = time_names(folder, names, [](const auto& path) {
     struct stat status{};
     return ::stat(path.c_str(), &status) == 0;
   });
-  if (!stat) return tl::unexpected<Error>(stat.error());
+  if (!stat) return failure(stat.error());
   const auto unlink =
       time_names(folder, names, [](const auto& path) { return ::unlink(path.c_str()) == 0; });
-  if (!unlink) return tl::unexpected<Error>(unlink.error());
+  if (!unlink) return failure(unlink.error());
   return NameTimes{.create = *create, .open = *open, .stat = *stat, .unlink = *unlink};
 }
 
@@ -309,11 +308,11 @@ Status observe_file(storage::File& file,
   FileObserver observer(file, limits, steps);
   if (auto ready = observer.prepare(); !ready) return ready;
   auto read = observer.load(Direction::kRead, one_server);
-  if (!read) return tl::unexpected<Error>(read.error());
+  if (!read) return failure(read.error());
   auto write = observer.load(Direction::kWrite, one_server);
-  if (!write) return tl::unexpected<Error>(write.error());
+  if (!write) return failure(write.error());
   auto all = observer.all_servers(anywhere);
-  if (!all) return tl::unexpected<Error>(all.error());
+  if (!all) return failure(all.error());
   seen.read = std::move(*read);
   seen.write = std::move(*write);
   // A file that ends in its first row does not lie on all of them.
@@ -328,7 +327,7 @@ Result<Observations> observe(const fs::path& folder,
                              const ObserveLimits& limits,
                              const Tell& tell) {
   auto own = OwnFolder::make(folder);
-  if (!own) return tl::unexpected<Error>(own.error());
+  if (!own) return failure(own.error());
   std::uint64_t depths = 0;
   for (std::uint32_t depth = 1; depth <= limits.depth_max; depth *= 2)
     ++depths;
@@ -337,15 +336,13 @@ Result<Observations> observe(const fs::path& folder,
   const std::string path = (**own / "data").string();
   auto file =
       storage::open_file(path, {.intent = storage::Intent::kCreate, .access = Access::kDirect});
-  if (!file) return tl::unexpected<Error>(file.error());
-  if (auto filled = fill(**file, limits.file_bytes); !filled)
-    return tl::unexpected<Error>(filled.error());
+  if (!file) return failure(file.error());
+  if (auto filled = fill(**file, limits.file_bytes); !filled) return failure(filled.error());
   Observations seen;
-  if (auto done = observe_file(**file, limits, steps, seen); !done)
-    return tl::unexpected<Error>(done.error());
+  if (auto done = observe_file(**file, limits, steps, seen); !done) return failure(done.error());
   steps.next("names");
   auto names = observe_names(**own, limits.names);
-  if (!names) return tl::unexpected<Error>(names.error());
+  if (!names) return failure(names.error());
   seen.names = *names;
   seen.read_ahead_bytes = read_ahead_of(path);
   steps.end();

@@ -43,8 +43,7 @@ Result<std::unique_ptr<OwnFolder>> OwnFolder::make(const fs::path& parent) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::string name = (fs::absolute(parent) / ".forebay-calibrate-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {
-    return tl::unexpected<Error>(
-        system_error({.operation = "make a folder in", .path = parent.string()}, errno));
+    return failure(system_error({.operation = "make a folder in", .path = parent.string()}, errno));
   }
   remove_on(signals, name);
   return std::unique_ptr<OwnFolder>(new OwnFolder(name));

@@ -27,7 +27,7 @@ namespace {
 constexpr const char* kOperation = "write profile";
 
 tl::unexpected<Error> failed(const std::string& path, int error_number) {
-  return tl::unexpected<Error>(system_error({.operation = kOperation, .path = path}, error_number));
+  return failure(system_error({.operation = kOperation, .path = path}, error_number));
 }
 
 std::optional<dev_t> device_of(const fs::path& folder) {
@@ -48,12 +48,12 @@ Result<std::optional<std::string>> read_if_there(const std::string& path) {
   auto text = read_text_file(path, "read profile");
   if (text) return std::optional(std::move(*text));
   if (text.error().kind() == ErrorClass::kNotFound) return std::optional<std::string>();
-  return tl::unexpected<Error>(text.error());
+  return failure(text.error());
 }
 
 Result<std::string> with_entry(const std::string& path, const model::ProfileMount& mount) {
   const auto old = read_if_there(path);
-  if (!old) return tl::unexpected<Error>(old.error());
+  if (!old) return failure(old.error());
   if (!*old) return model::new_profile(mount);
   return model::with_mount({.text = **old, .path = path}, mount, model::name_of_this_host());
 }
@@ -103,7 +103,7 @@ Result<fs::path> place_of(const fs::path& folder) {
   std::error_code error;
   fs::path place = fs::canonical(folder, error);
   if (error) {
-    return tl::unexpected<Error>(
+    return failure(
         system_error({.operation = "look at folder", .path = folder.string()}, error.value()));
   }
   const auto device = device_of(place);
@@ -137,16 +137,16 @@ Status ProfileFile::prepare() const {
   ::unlink(made_beside(path).c_str());
   if (!tried) return tried;
   const auto old = read_if_there(path);
-  if (!old) return tl::unexpected<Error>(old.error());
+  if (!old) return failure(old.error());
   if (!*old) return {};
   const auto known = model::parse_profile(**old, path_);
-  return known ? Status() : tl::unexpected<Error>(known.error());
+  return known ? Status() : failure(known.error());
 }
 
 Status ProfileFile::put(const model::ProfileMount& mount) const {
   const fs::path path = behind_links(path_);
   const auto text = with_entry(path, mount);
-  if (!text) return tl::unexpected<Error>(text.error());
+  if (!text) return failure(text.error());
   return replace(path, *text);
 }
 

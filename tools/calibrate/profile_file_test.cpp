@@ -29,17 +29,18 @@ std::ptrdiff_t files_in(const fs::path& folder) {
   return std::distance(fs::directory_iterator(folder), {});
 }
 
-const model::ProfileMount kFound{.path = "/scratch", .in_flight_bytes = 8_MiB, .source = "a test"};
+const model::ProfileMount kFoundMount{
+    .path = "/scratch", .in_flight_bytes = 8_MiB, .source = "a test"};
 
 TEST(ProfileFile, is_made_with_its_folders_and_read_again) {
   const TemporaryFolder folder;
   const ProfileFile file(folder / "a/b/profile.toml");
   ASSERT_TRUE(file.prepare());
   EXPECT_FALSE(fs::exists(file.path())) << "nothing is known yet";
-  ASSERT_TRUE(file.put(kFound));
+  ASSERT_TRUE(file.put(kFoundMount));
   const auto read = model::load_profile(file.path());
   ASSERT_TRUE(read) << read.error().message();
-  EXPECT_EQ(read->mounts, std::vector{kFound});
+  EXPECT_EQ(read->mounts, std::vector{kFoundMount});
   EXPECT_EQ(files_in(folder / "a/b"), 1);
 }
 
@@ -49,7 +50,7 @@ TEST(ProfileFile, that_is_there_keeps_what_is_not_concerned_and_who_may_read_it)
   std::ofstream(file.path()) << "# mine\nformat = 1\n";
   fs::permissions(file.path(), fs::perms::owner_read | fs::perms::owner_write);
   ASSERT_TRUE(file.prepare());
-  ASSERT_TRUE(file.put(kFound));
+  ASSERT_TRUE(file.put(kFoundMount));
   EXPECT_TRUE(text_of(file.path()).starts_with("# mine\nformat = 1\n"));
   EXPECT_EQ(fs::status(file.path()).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
@@ -59,7 +60,7 @@ TEST(ProfileFile, that_is_wrong_is_refused_and_stays_as_it_is) {
   const ProfileFile file(folder / "profile.toml");
   std::ofstream(file.path()) << "format = 2\n";
   EXPECT_EQ(error_class(file.prepare()), ErrorClass::kInvalidArgument);
-  EXPECT_EQ(error_class(file.put(kFound)), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(error_class(file.put(kFoundMount)), ErrorClass::kInvalidArgument);
   EXPECT_EQ(text_of(file.path()), "format = 2\n");
   EXPECT_EQ(files_in(folder.path()), 1);
 }
@@ -69,7 +70,7 @@ TEST(ProfileFile, behind_a_link_is_changed_where_it_is) {
   fs::create_directory(folder / "real");
   std::ofstream(folder / "real/profile.toml") << "format = 1\n";
   fs::create_symlink(folder / "real/profile.toml", folder / "link.toml");
-  ASSERT_TRUE(ProfileFile(folder / "link.toml").put(kFound));
+  ASSERT_TRUE(ProfileFile(folder / "link.toml").put(kFoundMount));
   EXPECT_TRUE(fs::is_symlink(folder / "link.toml"));
   EXPECT_EQ(model::load_profile(folder / "real/profile.toml")->mounts.size(), 1U);
 }

@@ -59,10 +59,10 @@ Result<std::size_t> take_option(std::span<char* const> words, const Options& opt
   const auto option = options.values.find(word);
   if (option == options.values.end()) {
     if (!word.starts_with("--")) return 0;
-    return tl::unexpected<Error>(complaint("unknown option " + word));
+    return failure(complaint("unknown option " + word));
   }
   if (words.size() < 2 || !option->second(words[1])) {
-    return tl::unexpected<Error>(complaint("a wrong or missing value for " + word));
+    return failure(complaint("a wrong or missing value for " + word));
   }
   return 2;
 }
@@ -72,7 +72,7 @@ Result<std::vector<std::string>> take(std::span<char* const> words, const Option
   std::vector<std::string> others;
   while (!words.empty()) {
     const auto taken = take_option(words, options);
-    if (!taken) return tl::unexpected<Error>(taken.error());
+    if (!taken) return failure(taken.error());
     if (*taken == 0) others.emplace_back(words.front());
     words = words.subspan(std::max<std::size_t>(*taken, 1));
   }
@@ -95,9 +95,7 @@ std::function<bool(const std::string&)> into(std::string& target) {
   };
 }
 
-tl::unexpected<Error> wants(const std::string& what) {
-  return tl::unexpected<Error>(complaint(what));
-}
+tl::unexpected<Error> wants(const std::string& what) { return failure(complaint(what)); }
 
 Result<Command> parse_mount(std::span<char* const> words) {
   MountCommand command;
@@ -111,7 +109,7 @@ Result<Command> parse_mount(std::span<char* const> words) {
   options.values["--clients"] = into(command.clients, {1, kClientsMax});
   options.values["--threads"] = into(command.threads, {1, kThreadsMax});
   const auto others = take(words, options);
-  if (!others) return tl::unexpected<Error>(others.error());
+  if (!others) return failure(others.error());
   if (others->size() != 2) return wants("mount needs BACKING and MOUNT_POINT");
   command.backing = others->at(0);
   command.mount_point = others->at(1);
@@ -123,7 +121,7 @@ Result<Command> parse_unmount(std::span<char* const> words) {
   Options options;
   options.flags["--lazy"] = [&] { command.how = Unmounting::kLazy; };
   const auto others = take(words, options);
-  if (!others) return tl::unexpected<Error>(others.error());
+  if (!others) return failure(others.error());
   if (others->size() != 1) return wants("unmount needs MOUNT_POINT");
   command.mount_point = others->at(0);
   return command;
@@ -131,7 +129,7 @@ Result<Command> parse_unmount(std::span<char* const> words) {
 
 Result<Command> parse_record_info(std::span<char* const> words) {
   const auto others = take(words, {});
-  if (!others) return tl::unexpected<Error>(others.error());
+  if (!others) return failure(others.error());
   if (others->size() != 1) return wants("record-info needs RECORD");
   return RecordInfoCommand{others->at(0)};
 }
@@ -147,7 +145,7 @@ Result<Command> parse_replay(std::span<char* const> words) {
     return word == "all" || word == "none" || word == "random";
   };
   const auto others = take(words, options);
-  if (!others) return tl::unexpected<Error>(others.error());
+  if (!others) return failure(others.error());
   if (others->size() != 2) return wants("replay needs RECORD and FOLDER");
   command.record = others->at(0);
   command.folder = others->at(1);

@@ -121,7 +121,7 @@ Status Client::start(std::function<void()> ended) {
     auto thread = start_service_thread("emufs-requests", [this] { take_requests(); });
     if (!thread) {
       running_ -= file_system_.settings.threads - i;
-      return tl::unexpected<Error>(thread.error());
+      return failure(thread.error());
     }
     threads_.push_back(std::move(*thread));
   }

@@ -22,12 +22,12 @@ Error cannot_make(const std::string& path, int error_number) {
 
 Result<ClientFolder> ClientFolder::make(const std::string& path) {
   if (::mkdir(path.c_str(), 0755) != 0) {
-    return tl::unexpected<Error>(cannot_make(path, errno));
+    return failure(cannot_make(path, errno));
   }
   // Without the mark it stays after a kill, which does no harm.
   static_cast<void>(::lsetxattr(path.c_str(), kMark, "", 0, 0) == 0);
   struct stat made{};
-  if (::lstat(path.c_str(), &made) != 0) return tl::unexpected<Error>(cannot_make(path, errno));
+  if (::lstat(path.c_str(), &made) != 0) return failure(cannot_make(path, errno));
   return ClientFolder(path, {made.st_dev, made.st_ino});
 }
 

@@ -142,6 +142,7 @@ Outcome<std::string> rows_by_name(FileSystem& file_system, std::string_view name
 
 const char* name_of(FaultOn on) {
   if (on == FaultOn::kBoth) return "both";
+  if (on == FaultOn::kSync) return "sync";
   return on == FaultOn::kRead ? "read" : "write";
 }
 

@@ -138,6 +138,7 @@ int make_safe(const Call& call, const OpenFile& file, int flags) {
   const int opened_with = ::fcntl(descriptor, F_GETFL);
   const int all = opened_with | flags;
   if ((all & O_DSYNC) == 0) return 0;
+  if (const int bad = call.file_system().faults.on_sync(file.inode->id()); bad != 0) return bad;
   Recording recording(call.file_system().recorder.get());
   // The backing file has synced by the flags that it was opened with.
   const bool synced = (opened_with & O_DSYNC) != 0;
@@ -180,6 +181,8 @@ void write(fuse_req_t request, fuse_ino_t, fuse_bufvec* bytes, off_t offset, fus
 void sync(fuse_req_t request, fuse_ino_t, int data_only, fuse_file_info* info) {
   const Call call(request);
   const OpenFile& file = Call::open_file(info);
+  if (const int bad = call.file_system().faults.on_sync(file.inode->id()); bad != 0)
+    return call.fail(bad);
   Recording recording(call.file_system().recorder.get());
   int result = 0;
   if (call.file_system().settings.syncing == Syncing::kKept) {

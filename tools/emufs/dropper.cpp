@@ -10,7 +10,7 @@ namespace forebay::emufs {
 
 Status Dropper::start() {
   auto thread = start_service_thread("emufs-dropper", [this] { work(); });
-  if (!thread) return tl::unexpected<Error>(thread.error());
+  if (!thread) return failure(thread.error());
   thread_ = std::move(*thread);
   return {};
 }

@@ -21,8 +21,6 @@ constexpr rlim_t kDescriptorsWanted = 1U << 20U;
 /// The kernel's XATTR_SIZE_MAX. What is longer is told without its sources.
 constexpr std::size_t kToldBytesMax = 65536;
 
-tl::unexpected<Error> refuse(const Error& error) { return tl::unexpected<Error>(error); }
-
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -69,7 +67,7 @@ Result<std::unique_ptr<Emulation>> Emulation::start(Plan plan) {
   Status done = emulation->prepare();
   if (done) done = emulation->mount_clients();
   if (done) done = emulation->measure();
-  if (!done) return refuse(done.error());
+  if (!done) return failure(done.error());
   return emulation;
 }
 
@@ -81,13 +79,13 @@ Status Emulation::prepare() {
   if (without_costs(settings.machine) == settings.machine) settings.delays = Delays::kNone;
   settings.told = told_of(settings);
   auto held = hold_backing(plan_.places.backing);
-  if (!held) return refuse(held.error());
+  if (!held) return failure(held.error());
   held_ = std::move(*held);
   ended_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
   Descriptor root(::open(plan_.places.backing.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat attributes{};
   if (!root || !ended_ || ::fstat(root.get(), &attributes) != 0) {
-    return refuse(system_error(
+    return failure(system_error(
         {.operation = "open the backing folder", .path = plan_.places.backing}, errno));
   }
   file_system_ = std::make_unique<FileSystem>(settings, std::move(root), attributes);
@@ -112,7 +110,7 @@ Status Emulation::prepare() {
                          .delays = settings.delays,
                          .drop_pages = std::move(drop_pages),
                          .processors = std::move(processors)});
-  if (!time) return refuse(time.error());
+  if (!time) return failure(time.error());
   file_system_->time = std::move(*time);
   return {};
 }
@@ -137,11 +135,11 @@ Status Emulation::mount_client(model::ClientId number) {
   if (file_system_->has_several_clients()) {
     path += "/" + std::to_string(number);
     auto folder = ClientFolder::make(path);
-    if (!folder) return refuse(folder.error());
+    if (!folder) return failure(folder.error());
     folders_made_.push_back(std::move(*folder));
   }
   auto device = mount_at(path, plan_.places.backing);
-  if (!device) return refuse(device.error());
+  if (!device) return failure(device.error());
   mounts_.emplace_back(path, plan_.places.backing);
   auto& clients = file_system_->clients;
   clients.push_back(std::make_unique<Client>(*file_system_, number, std::move(*device), path));
@@ -167,7 +165,7 @@ Status Emulation::measure() {
       [](model::StorageModel& model, model::Time) { model.reset_counters(); });
   if (plan_.record.empty()) return {};
   auto recorder = Recorder::create(plan_.record, plan_.places.backing);
-  if (!recorder) return refuse(recorder.error());
+  if (!recorder) return failure(recorder.error());
   file_system_->recorder.publish(std::move(*recorder));
   return {};
 }

@@ -16,11 +16,10 @@ constexpr int kOnlyNames = O_PATH | O_CLOEXEC;
 Result<Enclosure> Enclosure::open(const std::string& path) {
   Descriptor root(::open(path.c_str(), kOnlyNames | O_DIRECTORY));
   if (root) return Enclosure(std::move(root));
-  return tl::unexpected<Error>(
-      system_error({.operation = "open the folder",
-                    .path = path,
-                    .cause = "name a folder that is there, or can be made"},
-                   errno));
+  return failure(system_error({.operation = "open the folder",
+                               .path = path,
+                               .cause = "name a folder that is there, or can be made"},
+                              errno));
 }
 
 Outcome<Descriptor> Enclosure::at(const std::vector<std::string_view>& names) const {

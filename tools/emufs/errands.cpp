@@ -16,7 +16,7 @@ constexpr std::size_t kErrandsMax = 65'536;
 
 Status Errands::start() {
   auto thread = start_service_thread("emufs-errands", [this] { work(); });
-  if (!thread) return tl::unexpected<Error>(thread.error());
+  if (!thread) return failure(thread.error());
   thread_ = std::move(*thread);
   return {};
 }

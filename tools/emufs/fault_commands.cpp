@@ -35,22 +35,28 @@ std::string word(const json& command, const char* key, const char* fallback) {
   return it != command.end() && it->is_string() ? it->get<std::string>() : fallback;
 }
 
+std::optional<FaultOn> fault_on(const std::string& on) {
+  if (on == "read") return FaultOn::kRead;
+  if (on == "write") return FaultOn::kWrite;
+  if (on == "both") return FaultOn::kBoth;
+  if (on == "sync") return FaultOn::kSync;
+  return std::nullopt;
+}
+
 int add_eio(FileSystem& file_system, const json& command) {
   const std::string path = word(command, "path", "");
   const auto offset = whole(command, "offset", 0);
   const auto size = whole(command, "size", all);
   const std::string on = word(command, "on", "both");
   if (path.empty() || path.front() == '/' || !offset || !size) return EINVAL;
-  if (on != "read" && on != "write" && on != "both") return EINVAL;
+  const auto when = fault_on(on);
+  if (!when) return EINVAL;
   const int root = file_system.inodes.root().fd();
   auto held = std::make_shared<Descriptor>(::openat(root, path.c_str(), O_PATH | O_CLOEXEC));
   struct stat file{};
   if (!*held || ::fstat(held->get(), &file) != 0) return errno;
-  const auto when = on == "read"    ? FaultOn::kRead
-                    : on == "write" ? FaultOn::kWrite
-                                    : FaultOn::kBoth;
   file_system.faults.add(
-      {id_of({file.st_dev, file.st_ino}), path, {*offset, *size}, when, std::move(held)});
+      {id_of({file.st_dev, file.st_ino}), path, {*offset, *size}, *when, std::move(held)});
   return 0;
 }
 

@@ -40,6 +40,14 @@ int Faults::on_read(model::FileId file, ByteRange range) const {
   return fails(file, range, FaultOn::kRead) ? EIO : 0;
 }
 
+int Faults::on_sync(model::FileId file) const {
+  const std::lock_guard lock(mutex_);
+  const bool is_bad = std::ranges::any_of(byte_faults_, [file](const ByteFault& fault) {
+    return fault.file == file && fault.on == FaultOn::kSync;
+  });
+  return is_bad ? EIO : 0;
+}
+
 WriteVerdict Faults::on_write(model::FileId file, ByteRange range, uid_t user) {
   const std::lock_guard lock(mutex_);
   if (fails(file, range, FaultOn::kWrite)) return {0, EIO};

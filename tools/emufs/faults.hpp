@@ -20,9 +20,10 @@
 
 namespace forebay::emufs {
 
-enum class FaultOn : std::uint8_t { kRead, kWrite, kBoth };
+/// kBoth: reading and writing.
+enum class FaultOn : std::uint8_t { kRead, kWrite, kBoth, kSync };
 
-/// EIO from requests that touch these bytes.
+/// EIO from requests that touch these bytes; from syncs of the file or folder, whichever bytes.
 struct ByteFault {
   model::FileId file = 0;
   std::string path;  ///< as the user named it
@@ -50,6 +51,8 @@ class Faults {
 
   /// The errno for a read of these bytes, 0 for none.
   int on_read(model::FileId file, ByteRange range) const;
+  /// The errno for a sync of a file or folder, 0 for none.
+  int on_sync(model::FileId file) const;
   /// `range` is not empty. What is let through counts against the space.
   WriteVerdict on_write(model::FileId file, ByteRange range, uid_t user);
 

@@ -25,6 +25,18 @@ TEST(Faults, eio_touches_its_bytes_its_file_and_its_direction) {
   EXPECT_EQ(faults.on_write(1, {100, 10}, 0).error_number, 0);
 }
 
+TEST(Faults, eio_of_syncs_is_of_syncs_alone) {
+  Faults faults;
+  faults.add({.file = 1, .range = {0, all}, .on = FaultOn::kSync});
+  faults.add({.file = 2, .range = {0, all}, .on = FaultOn::kBoth});
+  EXPECT_EQ(faults.on_sync(1), EIO);
+  EXPECT_EQ(faults.on_read(1, {0, 100}), 0);
+  EXPECT_EQ(faults.on_write(1, {0, 100}, 0).bytes, 100U);
+  EXPECT_EQ(faults.on_sync(2), 0) << "reading and writing are both";
+  faults.clear();
+  EXPECT_EQ(faults.on_sync(1), 0);
+}
+
 TEST(Faults, space_runs_out_where_it_ends_and_not_before) {
   Faults faults;
   faults.set_space(150);

@@ -176,6 +176,8 @@ void release_folder(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
 void sync_folder(fuse_req_t request, fuse_ino_t, int, fuse_file_info* info) {
   const Call call(request);
   const OpenFolder& folder = open_folder_of(info);
+  if (const int bad = call.file_system().faults.on_sync(folder.inode->id()); bad != 0)
+    return call.fail(bad);
   Recording recording(call.file_system().recorder.get());
   if (call.file_system().settings.syncing == Syncing::kKept &&
       ::fsync(::dirfd(folder.stream.get())) != 0) {

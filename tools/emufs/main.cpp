@@ -41,7 +41,7 @@ int print(const json& document) {
 Result<Emulation::Plan> plan_of(const MountCommand& command) {
   auto machine =
       model::load_machine(command.machine, model::machine_folders(process_environment()));
-  if (!machine) return tl::unexpected<Error>(machine.error());
+  if (!machine) return failure(machine.error());
   if (command.clients > machine->client.count) {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = "mount " + std::to_string(command.clients) + " clients of",
@@ -51,7 +51,7 @@ Result<Emulation::Plan> plan_of(const MountCommand& command) {
   }
   machine->client.count = command.clients;
   auto places = check_places(command.backing, command.mount_point);
-  if (!places) return tl::unexpected<Error>(places.error());
+  if (!places) return failure(places.error());
   Emulation::Plan plan{.places = std::move(*places)};
   plan.settings = {.machine = std::move(*machine),
                    .backing = plan.places.backing,
@@ -61,7 +61,7 @@ Result<Emulation::Plan> plan_of(const MountCommand& command) {
                    .threads = command.threads};
   if (command.record.empty()) return plan;
   auto record = check_record(command.record, plan.places);
-  if (!record) return tl::unexpected<Error>(record.error());
+  if (!record) return failure(record.error());
   plan.record = std::move(*record);
   return plan;
 }

@@ -88,8 +88,6 @@ Error bad_place(const std::string& path, const std::string& cause, int error_num
                 .cause = cause});
 }
 
-tl::unexpected<Error> refuse(const Error& error) { return tl::unexpected<Error>(error); }
-
 Error is_mount_already(const MountEntry& entry, const std::string& path) {
   if (entry.type == kMountType && is_dead_mount(entry.path)) {
     return bad_place(
@@ -105,20 +103,20 @@ Status check_mount_point(const std::string& path) {
   std::error_code problem;
   const std::string absolute = fs::canonical(path, problem);
   for (const MountEntry& entry : mounts_now()) {
-    if (entry.path == absolute) return refuse(is_mount_already(entry, path));
+    if (entry.path == absolute) return failure(is_mount_already(entry, path));
   }
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) {
-    return refuse(system_error({.operation = "mount at",
-                                .path = path,
-                                .cause = "the mount point must be a folder; make it first"},
-                               errno));
+    return failure(system_error({.operation = "mount at",
+                                 .path = path,
+                                 .cause = "the mount point must be a folder; make it first"},
+                                errno));
   }
   if (!S_ISDIR(found.st_mode)) {
-    return refuse(bad_place(path, "it is no folder; name an empty one"));
+    return failure(bad_place(path, "it is no folder; name an empty one"));
   }
   if (!fs::is_empty(path, problem)) {
-    return refuse(bad_place(path, "it is not empty; name an empty folder"));
+    return failure(bad_place(path, "it is not empty; name an empty folder"));
   }
   return {};
 }
@@ -137,7 +135,7 @@ Status check_other_backings(const std::string& backing) {
     if (entry.type != kMountType || !entry.source.starts_with('/')) continue;
     if (!lies_in(backing, entry.source) && !lies_in(entry.source, backing)) continue;
     if (is_dead_mount(entry.path)) continue;
-    return refuse(backing_taken(backing, "the emufs at " + entry.path + " has " + entry.source));
+    return failure(backing_taken(backing, "the emufs at " + entry.path + " has " + entry.source));
   }
   return {};
 }
@@ -184,28 +182,28 @@ std::vector<MountEntry> mounts_now() { return parse_mounts(text_of("/proc/self/m
 Result<Places> check_places(const std::string& backing, const std::string& mount_point) {
   struct stat found{};
   if (::stat(backing.c_str(), &found) != 0) {
-    return refuse(system_error({.operation = "open the backing folder",
-                                .path = backing,
-                                .cause = "it keeps the files; make it first"},
-                               errno));
+    return failure(system_error({.operation = "open the backing folder",
+                                 .path = backing,
+                                 .cause = "it keeps the files; make it first"},
+                                errno));
   }
   if (!S_ISDIR(found.st_mode)) {
-    return refuse(Error({.kind = ErrorClass::kInvalidArgument,
-                         .operation = "open the backing folder",
-                         .path = backing,
-                         .cause = "it is no folder; name one"}));
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = "open the backing folder",
+                    .path = backing,
+                    .cause = "it is no folder; name one"});
   }
-  if (auto fit = check_mount_point(mount_point); !fit) return refuse(fit.error());
+  if (auto fit = check_mount_point(mount_point); !fit) return failure(fit.error());
   Places places{fs::canonical(backing), fs::canonical(mount_point)};
   if (lies_in(places.backing, places.mount_point)) {
-    return refuse(bad_place(mount_point, "the backing folder " + places.backing +
-                                             " lies inside the mount point; move one of them"));
+    return failure(bad_place(mount_point, "the backing folder " + places.backing +
+                                              " lies inside the mount point; move one of them"));
   }
   if (lies_in(places.mount_point, places.backing)) {
-    return refuse(bad_place(mount_point, "it lies inside the backing folder " + places.backing +
-                                             ", and would show itself; move one of them"));
+    return failure(bad_place(mount_point, "it lies inside the backing folder " + places.backing +
+                                              ", and would show itself; move one of them"));
   }
-  if (auto free = check_other_backings(places.backing); !free) return refuse(free.error());
+  if (auto free = check_other_backings(places.backing); !free) return failure(free.error());
   return places;
 }
 
@@ -214,18 +212,19 @@ Result<std::string> check_record(const std::string& record, const Places& places
   std::error_code problem;
   const fs::path folder = fs::canonical(path.parent_path(), problem);
   if (problem) {
-    return refuse(system_error({.operation = "record to",
-                                .path = record,
-                                .cause = "name a file in a folder that is there"},
-                               problem.value()));
+    return failure(system_error({.operation = "record to",
+                                 .path = record,
+                                 .cause = "name a file in a folder that is there"},
+                                problem.value()));
   }
   for (const std::string& place : {places.backing, places.mount_point}) {
     if (!lies_in(folder, place)) continue;
-    return refuse(Error({.kind = ErrorClass::kInvalidArgument,
-                         .operation = "record to",
-                         .path = record,
-                         .cause = "it lies inside " + place +
-                                  ", and would record itself; keep the record in another folder"}));
+    return failure(
+        Error({.kind = ErrorClass::kInvalidArgument,
+               .operation = "record to",
+               .path = record,
+               .cause = "it lies inside " + place +
+                        ", and would record itself; keep the record in another folder"}));
   }
   return (folder / path.filename()).string();
 }
@@ -233,26 +232,26 @@ Result<std::string> check_record(const std::string& record, const Places& places
 Result<Descriptor> hold_backing(const std::string& backing) {
   Descriptor folder(::open(backing.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) {
-    return refuse(system_error({.operation = "open the backing folder", .path = backing}, errno));
+    return failure(system_error({.operation = "open the backing folder", .path = backing}, errno));
   }
   if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) return folder;
-  if (errno == EWOULDBLOCK) return refuse(backing_taken(backing, "another emufs works on it"));
+  if (errno == EWOULDBLOCK) return failure(backing_taken(backing, "another emufs works on it"));
   return Descriptor();
 }
 
 Result<Descriptor> mount_at(const std::string& path, const std::string& backing) {
   Descriptor device(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
-  if (!device) return refuse(no_device(errno));
+  if (!device) return failure(no_device(errno));
   const std::string options = "fd=" + std::to_string(device.get()) +
                               ",rootmode=40000,user_id=0,group_id=0,"
                               "default_permissions,allow_other";
   if (::mount(backing.c_str(), path.c_str(), std::string(kMountType).c_str(), MS_NOSUID | MS_NODEV,
               options.c_str()) != 0) {
-    return refuse(system_error({.operation = "mount at",
-                                .path = path,
-                                .cause = errno == EPERM ? "mounting takes root; run as root"
-                                                        : "see the kernel's log (dmesg)"},
-                               errno));
+    return failure(system_error({.operation = "mount at",
+                                 .path = path,
+                                 .cause = errno == EPERM ? "mounting takes root; run as root"
+                                                         : "see the kernel's log (dmesg)"},
+                                errno));
   }
   return device;
 }

@@ -124,12 +124,12 @@ namespace {
 Result<Allowances> measure_here(FileSystem& file_system, const std::string& mount_point) {
   const ProbeFile file(mount_point + "/.forebay-emufs-" + std::to_string(::getpid()));
   const Descriptor made(::open(file.path(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!made) return tl::unexpected<Error>(cannot_measure(file.path(), errno));
+  if (!made) return failure(cannot_measure(file.path(), errno));
   auto memory = file_system.buffers.take(kLargeRequestBytes);
   std::fill_n(memory.get(), kLargeRequestBytes, 'f');
   if (::pwrite(made.get(), memory.get(), kLargeRequestBytes, 0) !=
       static_cast<ssize_t>(kLargeRequestBytes)) {
-    return tl::unexpected<Error>(cannot_measure(file.path(), errno));
+    return failure(cannot_measure(file.path(), errno));
   }
   ::posix_fadvise(made.get(), 0, 0, POSIX_FADV_DONTNEED);
   Standing standing(file_system);
@@ -153,7 +153,7 @@ Result<Allowances> measure_allowances(FileSystem& file_system, const std::string
     prefer_this_thread();
     allowances = measure_here(file_system, mount_point);
   });
-  if (!thread) return tl::unexpected<Error>(thread.error());
+  if (!thread) return failure(thread.error());
   thread->join();
   return allowances;
 }

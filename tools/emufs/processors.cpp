@@ -28,7 +28,7 @@ Result<Processors> Processors::open() {
   // What is opened has a demand already, the default one.
   Descriptor latency(::open(kLatencyPath, O_RDWR | O_CLOEXEC));
   if (!latency) {
-    return tl::unexpected<Error>(
+    return failure(
         system_error({.operation = "keep processors awake through", .path = kLatencyPath}, errno));
   }
   return Processors(std::move(latency));

@@ -37,20 +37,20 @@ Error cannot_record(const std::string& path, int error_number) {
 Result<std::unique_ptr<Recorder>> Recorder::create(const std::string& path,
                                                    const std::string& backing) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file) return tl::unexpected<Error>(cannot_record(path, errno));
+  if (!file) return failure(cannot_record(path, errno));
   std::unique_ptr<Recorder> recorder(new Recorder(path, std::move(file)));
   recorder->broken_ = write_all(recorder->file_.get(), record_file_head());
   if (auto noted = recorder->note_folder(backing); !noted) {
-    return tl::unexpected<Error>(noted.error());
+    return failure(noted.error());
   }
-  if (recorder->broken_ != 0) return tl::unexpected<Error>(cannot_record(path, recorder->broken_));
+  if (recorder->broken_ != 0) return failure(cannot_record(path, recorder->broken_));
   return recorder;
 }
 
 Status Recorder::note_folder(const std::string& path) {
   struct stat folder{};
   if (::lstat(path.c_str(), &folder) != 0) {
-    return tl::unexpected<Error>(system_error({.operation = "look at", .path = path}, errno));
+    return failure(system_error({.operation = "look at", .path = path}, errno));
   }
   append({.kind = RecordKind::kKnown, .file = id_of({folder.st_dev, folder.st_ino})});
   std::error_code problem;
@@ -71,8 +71,7 @@ Status Recorder::note_folder(const std::string& path) {
             .group = found.st_gid});
   }
   if (!problem) return {};
-  return tl::unexpected<Error>(
-      system_error({.operation = "look through", .path = path}, problem.value()));
+  return failure(system_error({.operation = "look through", .path = path}, problem.value()));
 }
 
 void Recorder::append(const Record& record) {

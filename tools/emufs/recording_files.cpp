@@ -28,8 +28,7 @@ void FileNumbers::rewrite(Record& record) {
 Result<RecordingReader> RecordingReader::open(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return tl::unexpected<Error>(
-        system_error({.operation = "open the recording", .path = path}, errno));
+    return failure(system_error({.operation = "open the recording", .path = path}, errno));
   }
   RecordingReader reader(path, std::move(file));
   reader.fill();
@@ -85,11 +84,11 @@ Result<std::optional<Record>> RecordingReader::next() {
 
 Result<RecordingSummary> summarize(const std::string& path) {
   auto reader = RecordingReader::open(path);
-  if (!reader) return tl::unexpected<Error>(reader.error());
+  if (!reader) return failure(reader.error());
   RecordingSummary summary{.path = path};
   for (;;) {
     const auto record = reader->next();
-    if (!record) return tl::unexpected<Error>(record.error());
+    if (!record) return failure(record.error());
     if (!*record) break;
     ++summary.records;
     ++summary.kinds[std::string(name_of((*record)->kind))];

@@ -295,11 +295,11 @@ bool is_data(RecordKind kind) {
 /// All records without the bytes that they wrote.
 Result<std::vector<Record>> read_outline(const std::string& path, std::uint64_t cut) {
   auto reader = RecordingReader::open(path);
-  if (!reader) return tl::unexpected<Error>(reader.error());
+  if (!reader) return failure(reader.error());
   std::vector<Record> records;
   while (records.size() < cut) {
     auto record = reader->next();
-    if (!record) return tl::unexpected<Error>(record.error());
+    if (!record) return failure(record.error());
     if (!*record) break;
     if ((*record)->kind == RecordKind::kWrite) (*record)->data.clear();
     records.push_back(std::move(**record));
@@ -335,21 +335,21 @@ Result<Replayed> replay(const ReplayCommand& command) {
   std::error_code problem;
   std::filesystem::create_directories(command.folder, problem);
   const auto outline = read_outline(command.record, command.cut);
-  if (!outline) return tl::unexpected<Error>(outline.error());
+  if (!outline) return failure(outline.error());
   const auto survivors = survivors_of(*outline, {command.cut, command.unsynced, command.seed});
   auto reader = RecordingReader::open(command.record);
-  if (!reader) return tl::unexpected<Error>(reader.error());
+  if (!reader) return failure(reader.error());
   auto folder = Enclosure::open(command.folder);
-  if (!folder) return tl::unexpected<Error>(folder.error());
+  if (!folder) return failure(folder.error());
   Replayer replayer(std::move(*folder));
   Replayed replayed{.broke_off = reader->broke_off()};
   ::umask(0);
   while (replayed.records < outline->size()) {
     const auto record = reader->next();
-    if (!record) return tl::unexpected<Error>(record.error());
+    if (!record) return failure(record.error());
     const int failed = apply_or_lose(replayer, **record, survivors, command, replayed);
     if (failed == 0) continue;
-    return tl::unexpected<Error>(system_error(
+    return failure(system_error(
         {.operation = "replay record " + std::to_string(replayed.records) + " (" +
                       std::string(name_of((*record)->kind)) + ") in",
          .path = command.folder,

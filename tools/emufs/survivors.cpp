@@ -10,7 +10,7 @@ namespace forebay::emufs {
 
 namespace {
 
-bool is_data(RecordKind kind) {
+bool holds_data(RecordKind kind) {
   return kind == RecordKind::kWrite || kind == RecordKind::kTruncate ||
          kind == RecordKind::kFallocate;
 }
@@ -61,7 +61,7 @@ Survivors survivors_of(const std::vector<Record>& records, const PowerCut& cut) 
     survivors.names_until += mixed(cut.seed) % (made - syncs.any + 1);
   }
   for (std::uint64_t i = 0; i < made; ++i) {
-    if (is_data(records[i].kind)) survivors.data[i] = syncs.covers(records[i], i + 1);
+    if (holds_data(records[i].kind)) survivors.data[i] = syncs.covers(records[i], i + 1);
   }
   return survivors;
 }

@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using model::Time;
 
-constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::uint64_t kCachePageBytes = 4096;
 
 std::chrono::steady_clock::time_point clock_time(Time time) {
   return std::chrono::steady_clock::time_point(time);
@@ -52,7 +52,7 @@ Timekeeper::Timekeeper(Setup setup)
 Result<std::unique_ptr<Timekeeper>> Timekeeper::start(Setup setup) {
   std::unique_ptr<Timekeeper> keeper(new Timekeeper(std::move(setup)));
   if (const Status started = keeper->start_threads(); !started) {
-    return tl::unexpected<Error>(started.error());
+    return failure(started.error());
   }
   return keeper;
 }
@@ -65,7 +65,7 @@ Status Timekeeper::start_threads() {
   }
   for (unsigned i = 0; i < setup_.answer_threads; ++i) {
     auto thread = start_service_thread("emufs-answers", [this] { answer_what_is_due(); });
-    if (!thread) return tl::unexpected<Error>(thread.error());
+    if (!thread) return failure(thread.error());
     threads_.push_back(std::move(*thread));
   }
   return {};
@@ -288,8 +288,9 @@ std::vector<ByteRange> Timekeeper::pages_under_way(const model::LockLost& lost) 
     const model::Request& request = waiting.request;
     const bool same = request.client == lost.client && request.file == lost.file;
     if (!same || !is_on_bytes(request.kind) || request.range.empty()) continue;
-    const std::uint64_t first = request.range.offset / kPageBytes * kPageBytes;
-    const std::uint64_t end = (request.range.end() + kPageBytes - 1) / kPageBytes * kPageBytes;
+    const std::uint64_t first = request.range.offset / kCachePageBytes * kCachePageBytes;
+    const std::uint64_t end =
+        (request.range.end() + kCachePageBytes - 1) / kCachePageBytes * kCachePageBytes;
     const ByteRange both = intersect({first, end - first}, lost.range);
     if (!both.empty()) pages.push_back(both);
   }

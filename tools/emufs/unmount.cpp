@@ -27,8 +27,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kUsersNamed = 5;
 constexpr std::size_t kValueBytesMax = 65536;  // the kernel's XATTR_SIZE_MAX
 
-tl::unexpected<Error> refuse(const Error& error) { return tl::unexpected<Error>(error); }
-
 /// Without asking the file system at the end of the link anything: it may be the one that hangs.
 bool leads_into(const fs::path& link, const std::string& mount_path) {
   std::error_code problem;
@@ -83,18 +81,18 @@ Result<std::vector<MountEntry>> mounts_for(const std::string& path) {
   const std::vector<MountEntry> mounts = mounts_now();
   std::vector<MountEntry> ours = ours_at(path, mounts);
   if (ours.empty()) {
-    return refuse(not_to_unmount(path, "no emufs is mounted there; /proc/mounts has all mounts"));
+    return failure(not_to_unmount(path, "no emufs is mounted there; /proc/mounts has all mounts"));
   }
   for (const MountEntry& entry : ours) {
     if (is_covered(entry, mounts)) {
-      return refuse(not_to_unmount(
+      return failure(not_to_unmount(
           entry.path, "it is covered by a mount of somebody else; unmount that first (umount)"));
     }
     // An emufs holds its backing folder: where there are two, there are two emufs.
     if (entry.source != ours.front().source) {
-      return refuse(not_to_unmount(path, "several emufs are mounted in it, at " +
-                                             ours.front().path + " and " + entry.path +
-                                             " for example; unmount each by its own path"));
+      return failure(not_to_unmount(path, "several emufs are mounted in it, at " +
+                                              ours.front().path + " and " + entry.path +
+                                              " for example; unmount each by its own path"));
     }
   }
   return ours;
@@ -143,7 +141,7 @@ bool is_busy(const MountEntry& entry) {
 /// All or none: one that is busy must not be all that is left.
 Status check_all_free(const std::vector<MountEntry>& mounts) {
   for (const MountEntry& entry : mounts) {
-    if (is_busy(entry)) return refuse(cannot_unmount(entry.path, EBUSY));
+    if (is_busy(entry)) return failure(cannot_unmount(entry.path, EBUSY));
   }
   return {};
 }
@@ -154,7 +152,7 @@ Status unmount_one(const MountEntry& entry, Unmounting how) {
   const int problem = errno;
   // Nobody answers for a mount whose program is gone, so nobody can be using it to an end.
   if (problem == EBUSY && is_dead_mount(entry.path) && ::umount2(path, MNT_DETACH) == 0) return {};
-  return refuse(cannot_unmount(entry.path, problem));
+  return failure(cannot_unmount(entry.path, problem));
 }
 
 }  // namespace
@@ -177,7 +175,7 @@ std::string users_of(const std::string& mount_path) {
 
 Status unmount_all(const std::string& path, Unmounting how) {
   const auto mounts = mounts_for(path);
-  if (!mounts) return refuse(mounts.error());
+  if (!mounts) return failure(mounts.error());
   Descriptor program;
   if (how == Unmounting::kWhenFree) {
     if (auto free = check_all_free(*mounts); !free) return free;

@@ -17,7 +17,7 @@ namespace {
 using model::RequestKind;
 
 constexpr std::string_view kOurs = "user.emufs.";
-constexpr std::size_t kValueBytesMax = 65536;  // the kernel's XATTR_SIZE_MAX
+constexpr std::size_t kXattrBytesMax = 65536;  // the kernel's XATTR_SIZE_MAX
 constexpr std::size_t kListBytesMax = 65536;   // and its XATTR_LIST_MAX
 
 bool is_layout(std::string_view name) {
@@ -42,7 +42,7 @@ void get_ours(const Call& call, Inode& inode, std::string_view name, std::size_t
     value = call.file_system().layouts.get(inode, name);
   } else if (name == "machine") {
     value = call.file_system().settings.told;
-    if (value->size() > kValueBytesMax) value = fails(E2BIG);
+    if (value->size() > kXattrBytesMax) value = fails(E2BIG);
   } else if (&inode == &call.file_system().inodes.root()) {
     value = control_value(call.file_system(), name);
   }
@@ -56,7 +56,7 @@ void get(fuse_req_t request, fuse_ino_t node, const char* name, std::size_t size
   const std::string_view word(name);
   if (word.starts_with(kOurs)) return get_ours(call, inode, word.substr(kOurs.size()), size);
   if (inode.kind() == S_IFLNK) return call.fail(ENODATA);
-  std::string value(kValueBytesMax, '\0');
+  std::string value(kXattrBytesMax, '\0');
   const auto got = ::getxattr(inode.path().c_str(), name, value.data(), value.size());
   if (got < 0) return call.fail(errno);
   answer_value(call, std::string_view(value).substr(0, static_cast<std::size_t>(got)), size);

@@ -87,9 +87,9 @@ json list_machines(Folders folders) {
 
 Result<json> show_machine(const std::string& name_or_path, Folders folders) {
   const auto path = model::find_machine(name_or_path, folders);
-  if (!path) return tl::unexpected<Error>(path.error());
+  if (!path) return failure(path.error());
   const auto machine = model::load_machine(name_or_path, folders);
-  if (!machine) return tl::unexpected<Error>(machine.error());
+  if (!machine) return failure(machine.error());
   json document = entry_of(*machine, *path);
   document["values"] = values_of(*machine);
   document["without_source"] = keys_without_source(*machine);

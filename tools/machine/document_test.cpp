@@ -23,7 +23,7 @@ TEST(List, has_every_shipped_machine_with_its_numbers) {
     if (machine["name"] != "lustre-small") continue;
     EXPECT_EQ(machine["summary"]["servers"], 4);
     EXPECT_EQ(machine["summary"]["read_mb_per_s"], 500);
-    EXPECT_EQ(machine["summary"]["lock_unit"], "stripe");
+    EXPECT_EQ(machine["summary"]["lock_unit"], "object");
   }
 }
 

@@ -22,12 +22,12 @@ using BufferCounts = std::vector<std::uint64_t>;
 class Answers {
  public:
   static Result<Answers> to(const GainQuestion& question) {
-    if (auto good = check(question.pipeline); !good) return tl::unexpected<Error>(good.error());
+    if (auto good = check(question.pipeline); !good) return failure(good.error());
     Answers answers;
     const model::Jitter& jitter = question.jitter;
     if (jitter.write == 0 && jitter.compute == 0) return answers;
     auto runs = model::JitteredRuns::draw(question.pipeline.count, jitter);
-    if (!runs) return tl::unexpected<Error>(runs.error());
+    if (!runs) return failure(runs.error());
     answers.runs_.emplace(std::move(*runs));
     return answers;
   }
@@ -162,7 +162,7 @@ json curves_of(const Answers& answers, const Pipeline& pipeline) {
 
 Result<json> describe_gain(const GainQuestion& question) {
   const auto answers = Answers::to(question);
-  if (!answers) return tl::unexpected<Error>(answers.error());
+  if (!answers) return failure(answers.error());
   const Pipeline& pipeline = question.pipeline;
   json document = {{"compute_s", pipeline.compute_s},
                    {"write_s", pipeline.write_s},

@@ -35,6 +35,9 @@ DIAGNOSTIC = re.compile(
     r"^(?P<path>[^\s:]+):(?P<line>\d+):\d+: (?:(?:fatal )?(?:error|warning): )?(?P<text>.*)$"
 )
 
+# A line of a file in which CMake puts sources together.
+INCLUDED = re.compile(r'^#include "(?P<path>[^"]+)"$', re.MULTILINE)
+
 # clang-tidy judges tests by their length alone: the test macros look like nesting, and worse.
 
 
@@ -153,7 +156,7 @@ def _flags_of_package(name: str, root: Path) -> list[str]:
 
 
 def check_clang_tidy(tree: SourceTree) -> list[Finding]:
-    """The checks of .clang-tidy, over what the release build compiles, each file once.
+    """The checks of .clang-tidy, over what the release build compiles, as it compiles it.
 
     Not over tests, which are a third of it: these take minutes, and length is what matters there.
     """
@@ -166,14 +169,30 @@ def check_clang_tidy(tree: SourceTree) -> list[Finding]:
     questions = {}
     for entry in json.loads(database.read_text(encoding="utf-8")):
         path = os.path.relpath(entry["file"], tree.root)
-        if path not in tree.texts or is_test(path):
+        sources = sources_compiled(Path(entry["file"]), tree)
+        if not sources or all(is_test(source) for source in sources):
             continue
-        quiet = ["--quiet", "--extra-arg=-Wno-error"]  # warnings are the compilers' business
+        # Warnings are the compilers' business, and some are of g++ alone.
+        quiet = ["--quiet", "--extra-arg=-Wno-error", "--extra-arg=-Wno-unknown-warning-option"]
         command = [CLANG_TIDY, *quiet, "-p", BUILD, path]
         compiled_by = entry["command"].replace(str(tree.root), ".")  # alike in all checkouts
-        depends_on = version + config + compiled_by + tree.closure_hash(path)
-        questions[path] = Question("clang-tidy", path, command, depends_on)
+        closures = "".join(tree.closure_hash(source) for source in sources)
+        questions[path] = Question(
+            "clang-tidy", path, command, version + config + compiled_by + closures
+        )
     return ask_all(list(questions.values()), tree.root)
+
+
+def sources_compiled(file: Path, tree: SourceTree) -> list[str]:
+    """The sources of the tree that a compiled file is, or that CMake has put together in it."""
+    path = os.path.relpath(file, tree.root)
+    if path in tree.texts:
+        return [path]
+    if not file.name.startswith("unity_") or not file.exists():
+        return []
+    included = INCLUDED.findall(file.read_text(encoding="utf-8"))
+    paths = [os.path.relpath(source, tree.root) for source in included]
+    return [source for source in paths if source in tree.texts]
 
 
 def _format_command(tree: SourceTree) -> list[str]:

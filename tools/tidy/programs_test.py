@@ -39,6 +39,22 @@ LONG = "int f(int a) {\n" + "  ++a;\n" * 71 + "  return a;\n}\n"
 NESTED = "int f(int a) { if (a) { if (a > 1) { if (a > 2) { if (a > 3) { ++a; } } } } return a; }\n"
 
 
+def test_clang_tidy_looks_into_sources_that_are_compiled_together(plant, tmp_path):
+    together = "build/release/x.dir/Unity/unity_0_cxx.cxx"
+    entry = {"directory": str(tmp_path), "file": str(tmp_path / together)}
+    entry["command"] = f"g++ -std=c++20 -Isrc -c {together}"
+    includes = [f'#include "{tmp_path}/src/base/{name}.cpp"\n' for name in ("a", "b")]
+    texts = {
+        f"{programs.BUILD}/compile_commands.json": json.dumps([entry]),
+        "src/base/a.cpp": "int f() { return 1; }\n",
+        "src/base/b.cpp": "int* p = 0;\n",
+    }
+    (tmp_path / together).parent.mkdir(parents=True)
+    (tmp_path / together).write_text("\n".join(includes))
+    (finding,) = programs.check_clang_tidy(plant(SETTINGS | texts))
+    assert (finding.path, finding.line) == ("src/base/b.cpp", 1)
+
+
 @pytest.mark.parametrize(
     ("code", "check"),
     [

@@ -58,17 +58,14 @@ Result<std::unique_ptr<const Derivation>> Derivation::create(Program program,
   made->limits_ = surroundings.limits;
   const Facts& facts = profile.facts();
   auto knowledge = know(facts, all_metrics(made->program_.specification, facts));
-  if (!knowledge) return tl::unexpected<Error>(knowledge.error());
+  if (!knowledge) return failure(knowledge.error());
   made->knowledge_ = std::move(*knowledge);
   for (const MetricSpecification& metric : made->program_.specification.metrics)
     made->metric_values_.push_back(metric.value);
   made->metric_values_.resize(made->program_.metric_count());
-  if (const Status found = made->find_metrics(); !found)
-    return tl::unexpected<Error>(found.error());
-  if (const Status linked = made->link_callpaths(); !linked)
-    return tl::unexpected<Error>(linked.error());
-  if (const Status run = made->run_init(surroundings); !run)
-    return tl::unexpected<Error>(run.error());
+  if (const Status found = made->find_metrics(); !found) return failure(found.error());
+  if (const Status linked = made->link_callpaths(); !linked) return failure(linked.error());
+  if (const Status run = made->run_init(surroundings); !run) return failure(run.error());
   return std::unique_ptr<const Derivation>(std::move(made));
 }
 
@@ -82,7 +79,7 @@ Status Derivation::find_metrics() {
     stored_as_.push_back(found == stored.end() ? std::nullopt : std::optional(found->second));
     if (!program_.is_input(i)) continue;
     const std::optional<Error>& missing = program_.inputs[i - program_.metrics.size()].missing;
-    if (!stored_as_.back() && missing) return tl::unexpected<Error>(*missing);
+    if (!stored_as_.back() && missing) return failure(*missing);
     input_facts_.push_back(stored_as_.back() ? metrics[*stored_as_.back()] : MetricFacts{});
   }
   return {};
@@ -127,7 +124,7 @@ Status Derivation::run_init(const Surroundings& surroundings) {
                   .environment = surroundings.environment};
   for (std::size_t i = 0; i < program_.metrics.size() && !machine.error; ++i)
     Interpreter(machine, program_.metrics[i].init, {.metric = i}).run();
-  if (machine.error) return tl::unexpected<Error>(std::move(*machine.error));
+  if (machine.error) return failure(std::move(*machine.error));
   return {};
 }
 

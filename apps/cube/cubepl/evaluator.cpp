@@ -39,7 +39,7 @@ Status Evaluator::evaluate(const OutputRow& which,
       evaluate_below(which, {locations.first + done, count}, values.subspan(done, count));
     }
   }
-  if (machine_.error) return tl::unexpected<Error>(*machine_.error);
+  if (machine_.error) return failure(*machine_.error);
   return {};
 }
 

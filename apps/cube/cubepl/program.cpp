@@ -55,7 +55,7 @@ class Compiler {
          Stage::kAggregation);
     resolve_defined();
     check_rings();
-    if (error_) return tl::unexpected<Error>(std::move(*error_));
+    if (error_) return failure(std::move(*error_));
     program_.global_count = static_cast<std::uint32_t>(globals_.size());
     return std::move(program_);
   }

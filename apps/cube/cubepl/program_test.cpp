@@ -17,7 +17,7 @@ using testing::program_of;
 using testing::specification;
 
 /// Of one derived metric m with this inside.
-std::string refusal_of(std::string_view inside) {
+std::string refusal_inside(std::string_view inside) {
   const auto program = program_of(specification(metric("m", "PREDERIVED_EXCLUSIVE", inside)));
   return program ? "accepted" : program.error().message();
 }
@@ -28,23 +28,23 @@ std::vector<std::string> notes_of(std::string_view inside) {
 }
 
 TEST(Program, faults_name_metric_script_line_and_column) {
-  EXPECT_EQ(refusal_of("\n<cubepl>1 +\n  ?</cubepl>"),
+  EXPECT_EQ(refusal_inside("\n<cubepl>1 +\n  ?</cubepl>"),
             "run remapping specification test.spec: metric m, cubepl, line 4, column 3: unknown "
             "character '?'");
-  EXPECT_THAT(refusal_of("<cubeplinit>{ return 0 }</cubeplinit>"),
+  EXPECT_THAT(refusal_inside("<cubeplinit>{ return 0 }</cubeplinit>"),
               HasSubstr("metric m, cubeplinit, line 2, column"));
-  EXPECT_THAT(refusal_of("<cubeplaggr cubeplaggrtype=plus>arg1 +</cubeplaggr>"),
+  EXPECT_THAT(refusal_inside("<cubeplaggr cubeplaggrtype=plus>arg1 +</cubeplaggr>"),
               HasSubstr("metric m, cubeplaggr plus, line 2"));
-  EXPECT_THAT(refusal_of("<cubepl>1 &lt; 2 &lt; ?</cubepl>"), HasSubstr("column 83: unknown"));
+  EXPECT_THAT(refusal_inside("<cubepl>1 &lt; 2 &lt; ?</cubepl>"), HasSubstr("column 83: unknown"));
 }
 
 TEST(Program, patterns_are_checked_before_anything_runs) {
-  EXPECT_THAT(refusal_of("<cubepl>\"a\" =~ /(/</cubepl>"),
+  EXPECT_THAT(refusal_inside("<cubepl>\"a\" =~ /(/</cubepl>"),
               HasSubstr("/(/ is no extended regular expression"));
 }
 
 TEST(Program, patterns_that_would_take_for_ever_to_compile_are_refused) {
-  EXPECT_THAT(refusal_of("<cubepl>\"a\" =~ /((((a{1,100}){1,100}){1,100}){1,100})/</cubepl>"),
+  EXPECT_THAT(refusal_inside("<cubepl>\"a\" =~ /((((a{1,100}){1,100}){1,100}){1,100})/</cubepl>"),
               HasSubstr("repeats more than 10000 times"));
   EXPECT_TRUE(program_of(specification(
       metric("m", "POSTDERIVED", "<cubepl>\"a\" =~ /^(a{1,3}b{2}){4,9}$/</cubepl>"))));
@@ -58,34 +58,35 @@ TEST(Program, equal_patterns_are_compiled_once) {
 }
 
 TEST(Program, what_would_depend_on_the_order_is_refused) {
-  EXPECT_THAT(refusal_of("<cubeplinit>{ global(g); return 0; }</cubeplinit>"
-                         "<cubepl>{ ${g} = 1; return 0; }</cubepl>"),
+  EXPECT_THAT(refusal_inside("<cubeplinit>{ global(g); return 0; }</cubeplinit>"
+                             "<cubepl>{ ${g} = 1; return 0; }</cubepl>"),
               HasSubstr("g is global and can only be assigned in <cubeplinit>"));
   EXPECT_THAT(
-      refusal_of("<cubepl>{ cube::metric::set::m(\"value\", \"VOID\"); return 0; }</cubepl>"),
+      refusal_inside("<cubepl>{ cube::metric::set::m(\"value\", \"VOID\"); return 0; }</cubepl>"),
       HasSubstr("only be switched off in <cubeplinit>"));
-  EXPECT_THAT(refusal_of("<cubepl>env(\"A\")</cubepl>"), HasSubstr("env() is for <cubeplinit>"));
+  EXPECT_THAT(refusal_inside("<cubepl>env(\"A\")</cubepl>"),
+              HasSubstr("env() is for <cubeplinit>"));
 }
 
 TEST(Program, what_has_no_value_yet_is_refused) {
-  EXPECT_THAT(refusal_of("<cubeplinit>metric::time(e)</cubeplinit>"),
+  EXPECT_THAT(refusal_inside("<cubeplinit>metric::time(e)</cubeplinit>"),
               HasSubstr("<cubeplinit> cannot ask for values of metrics"));
-  EXPECT_THAT(refusal_of("<cubeplinit>${calculation::callpath::id}</cubeplinit>"),
+  EXPECT_THAT(refusal_inside("<cubeplinit>${calculation::callpath::id}</cubeplinit>"),
               HasSubstr("nothing is being computed yet"));
-  EXPECT_THAT(refusal_of("<cubeplaggr cubeplaggrtype=plus>metric::m()</cubeplaggr>"),
+  EXPECT_THAT(refusal_inside("<cubeplaggr cubeplaggrtype=plus>metric::m()</cubeplaggr>"),
               HasSubstr("cannot ask for values of metrics"));
-  EXPECT_THAT(refusal_of("<cubepl>arg1</cubepl>"), HasSubstr("<cubeplaggr> puts together"));
+  EXPECT_THAT(refusal_inside("<cubepl>arg1</cubepl>"), HasSubstr("<cubeplaggr> puts together"));
 }
 
 TEST(Program, reserved_names_are_not_for_scripts) {
-  EXPECT_THAT(refusal_of("<cubeplinit>{ ${cube::#callpaths} = 1; return 0; }</cubeplinit>"),
+  EXPECT_THAT(refusal_inside("<cubeplinit>{ ${cube::#callpaths} = 1; return 0; }</cubeplinit>"),
               HasSubstr("cube::#callpaths cannot be assigned"));
-  EXPECT_THAT(refusal_of("<cubeplinit>{ global(calculation::x); return 0; }</cubeplinit>"),
+  EXPECT_THAT(refusal_inside("<cubeplinit>{ global(calculation::x); return 0; }</cubeplinit>"),
               HasSubstr("cannot be declared"));
-  EXPECT_THAT(refusal_of("<cubepl>${calculation::sysres::sysid}</cubepl>"),
+  EXPECT_THAT(refusal_inside("<cubepl>${calculation::sysres::sysid}</cubepl>"),
               HasSubstr("is not known here"));
-  EXPECT_THAT(refusal_of("<cubeplinit>{ cube::metric::set::m(\"uom\", \"s\"); return 0; }"
-                         "</cubeplinit>"),
+  EXPECT_THAT(refusal_inside("<cubeplinit>{ cube::metric::set::m(\"uom\", \"s\"); return 0; }"
+                             "</cubeplinit>"),
               HasSubstr("\"uom\" cannot be set"));
 }
 

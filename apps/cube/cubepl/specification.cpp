@@ -75,16 +75,15 @@ class Reader {
 
   Result<Specification> run() {
     if (text_.size() > kSpecificationBytesMax)
-      return tl::unexpected<Error>(
+      return failure(
           error(ErrorClass::kLimit, fmt::format("{} bytes are more than the {} of a specification",
                                                 text_.size(), kSpecificationBytesMax)));
     auto cut = cut_scripts(text_);
     if (!cut)
-      return tl::unexpected<Error>(
-          error(ErrorClass::kDamage, at(text_, cut.error().offset, cut.error().what)));
+      return failure(error(ErrorClass::kDamage, at(text_, cut.error().offset, cut.error().what)));
     cut_ = std::move(*cut);
     document();
-    if (error_) return tl::unexpected<Error>(std::move(*error_));
+    if (error_) return failure(std::move(*error_));
     return std::move(made_);
   }
 

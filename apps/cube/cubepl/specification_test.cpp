@@ -16,7 +16,7 @@ Specification read(const std::string& text) {
   return parsed.value_or(Specification{});
 }
 
-std::string refusal_of(const std::string& text) {
+std::string refusal_of_text(const std::string& text) {
   const auto parsed = parse_specification(text, "test.spec");
   return parsed ? "accepted" : parsed.error().message();
 }
@@ -82,34 +82,35 @@ TEST(Specification, every_kind_has_a_name) {
 
 TEST(Specification, what_is_unknown_is_named_with_its_line) {
   EXPECT_THAT(
-      refusal_of("<metrics>\n <metric type=\"X\"><uniq_name>a</uniq_name></metric></metrics>"),
+      refusal_of_text("<metrics>\n <metric type=\"X\"><uniq_name>a</uniq_name></metric></metrics>"),
       HasSubstr("read remapping specification test.spec: line 2, column 3: type=\"X\""));
-  EXPECT_THAT(refusal_of("<metrics><metric colour=\"red\"/></metrics>"), HasSubstr("colour"));
-  EXPECT_THAT(refusal_of("<metrics><metric><uniq_name>a</uniq_name><cubepl>1</cubepl>\n"
-                         "<colour>red</colour></metric></metrics>"),
+  EXPECT_THAT(refusal_of_text("<metrics><metric colour=\"red\"/></metrics>"), HasSubstr("colour"));
+  EXPECT_THAT(refusal_of_text("<metrics><metric><uniq_name>a</uniq_name><cubepl>1</cubepl>\n"
+                              "<colour>red</colour></metric></metrics>"),
               HasSubstr("line 2, column 2: <colour> is no element of a metric"));
-  EXPECT_THAT(refusal_of("<metrics><region/></metrics>"), HasSubstr("<region> between metrics"));
-  EXPECT_THAT(refusal_of("<program/><metrics/>"), HasSubstr("<program> is not expected"));
-  EXPECT_THAT(refusal_of("<metrics/><metrics/>"), HasSubstr("<metrics> is not expected"));
+  EXPECT_THAT(refusal_of_text("<metrics><region/></metrics>"),
+              HasSubstr("<region> between metrics"));
+  EXPECT_THAT(refusal_of_text("<program/><metrics/>"), HasSubstr("<program> is not expected"));
+  EXPECT_THAT(refusal_of_text("<metrics/><metrics/>"), HasSubstr("<metrics> is not expected"));
 }
 
 TEST(Specification, what_is_missing_or_double_is_named) {
-  EXPECT_THAT(refusal_of("<doc></doc>"), HasSubstr("there is no <metrics>"));
-  EXPECT_THAT(refusal_of("<metrics><metric/></metrics>"), HasSubstr("without <uniq_name>"));
-  EXPECT_THAT(refusal_of("<metrics><metric><uniq_name>a</uniq_name></metric>"
-                         "<metric><uniq_name>a</uniq_name></metric></metrics>"),
+  EXPECT_THAT(refusal_of_text("<doc></doc>"), HasSubstr("there is no <metrics>"));
+  EXPECT_THAT(refusal_of_text("<metrics><metric/></metrics>"), HasSubstr("without <uniq_name>"));
+  EXPECT_THAT(refusal_of_text("<metrics><metric><uniq_name>a</uniq_name></metric>"
+                              "<metric><uniq_name>a</uniq_name></metric></metrics>"),
               HasSubstr("metric a a second time"));
-  EXPECT_THAT(refusal_of("<metrics><metric><uom>a</uom><uom>b</uom></metric></metrics>"),
+  EXPECT_THAT(refusal_of_text("<metrics><metric><uom>a</uom><uom>b</uom></metric></metrics>"),
               HasSubstr("<uom> a second time"));
-  EXPECT_THAT(refusal_of("<metrics><metric type=\"POSTDERIVED\"><uniq_name>a</uniq_name>"
-                         "<cubepl>1</cubepl><cubepl>2</cubepl></metric></metrics>"),
+  EXPECT_THAT(refusal_of_text("<metrics><metric type=\"POSTDERIVED\"><uniq_name>a</uniq_name>"
+                              "<cubepl>1</cubepl><cubepl>2</cubepl></metric></metrics>"),
               HasSubstr("the same script a second time"));
 }
 
 TEST(Specification, damaged_xml_is_named_with_its_line) {
-  EXPECT_THAT(refusal_of("<metrics>\n<metric>\n</metrics>"), HasSubstr("line 3"));
-  EXPECT_THAT(refusal_of(""), HasSubstr("test.spec"));
-  EXPECT_THAT(refusal_of("<metrics><metric><cubepl>1 + 2"), HasSubstr("without its end"));
+  EXPECT_THAT(refusal_of_text("<metrics>\n<metric>\n</metrics>"), HasSubstr("line 3"));
+  EXPECT_THAT(refusal_of_text(""), HasSubstr("test.spec"));
+  EXPECT_THAT(refusal_of_text("<metrics><metric><cubepl>1 + 2"), HasSubstr("without its end"));
 }
 
 TEST(Specification, deep_and_long_files_are_a_limit) {
@@ -118,8 +119,8 @@ TEST(Specification, deep_and_long_files_are_a_limit) {
     deep += "<metric><uniq_name>m" + std::to_string(i) + "</uniq_name>";
   for (int i = 0; i < 2000; ++i)
     deep += "</metric>";
-  EXPECT_THAT(refusal_of(deep + "</metrics>"), HasSubstr("more than 100 metrics"));
-  EXPECT_THAT(refusal_of(std::string(kSpecificationBytesMax + 1, ' ')),
+  EXPECT_THAT(refusal_of_text(deep + "</metrics>"), HasSubstr("more than 100 metrics"));
+  EXPECT_THAT(refusal_of_text(std::string(kSpecificationBytesMax + 1, ' ')),
               HasSubstr("bytes are more"));
 }
 

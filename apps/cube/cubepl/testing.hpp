@@ -31,7 +31,7 @@ inline std::string specification(std::string_view metrics) {
 
 inline Result<Program> program_of(const std::string& text) {
   auto parsed = parse_specification(text, "test.spec");
-  if (!parsed) return tl::unexpected<Error>(parsed.error());
+  if (!parsed) return failure(parsed.error());
   return compile(std::move(*parsed));
 }
 
@@ -72,7 +72,7 @@ inline Derived derive(const std::string& text,
                       const ProfileView& profile,
                       const Surroundings& surroundings = {}) {
   auto program = program_of(text);
-  if (!program) return {tl::unexpected<Error>(program.error())};
+  if (!program) return {failure(program.error())};
   return {Derivation::create(std::move(*program), profile, surroundings)};
 }
 

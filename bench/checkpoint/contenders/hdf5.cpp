@@ -88,7 +88,7 @@ class Hdf5Reader final : public Reader {
     const herr_t taken =
         H5Dread(set.id(), H5T_NATIVE_UINT64, here.id(), there.id(), transfer_.id(), room.data());
     if (auto done = hdf5::status(taken, "read", path_of(checkpoint_)); !done)
-      return tl::unexpected<Error>(done.error());
+      return failure(done.error());
     return room.first(range.size);
   }
   Status close() override { return hdf5::status(file_.close(), "close", path_of(checkpoint_)); }

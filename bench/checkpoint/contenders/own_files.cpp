@@ -32,8 +32,7 @@ std::uint64_t round_up(std::uint64_t bytes) {
 
 tl::unexpected<Error> failed(const char* operation, const std::filesystem::path& path) {
   const int error_number = errno;
-  return tl::unexpected<Error>(
-      system_error({.operation = operation, .path = path.string()}, error_number));
+  return failure(system_error({.operation = operation, .path = path.string()}, error_number));
 }
 
 Result<Descriptor> open_file(const std::filesystem::path& path, int flags) {
@@ -102,10 +101,10 @@ class OwnFilesWriter final : public Writer {
     const auto path = own_file(checkpoint_, step, rank_);
     const int direct = way_ == Way::kDirect ? O_DIRECT : 0;
     const auto file = open_file(path, O_CREAT | O_TRUNC | O_WRONLY | direct);
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     const Status done = way_ == Way::kDirect ? write_directly(file->get(), block)
                                              : write_all(file->get(), block, 0);
-    if (!done) return tl::unexpected<Error>(located(done.error(), path.string()));
+    if (!done) return failure(located(done.error(), path.string()));
     if (way_ == Way::kPageCache) return {};
     return ::fsync(file->get()) == 0 ? Status() : failed("sync", path);
   }
@@ -137,7 +136,7 @@ class SharedFileWriter final : public Writer {
   Status write_step(std::uint32_t step, std::span<const std::byte> block) override {
     const auto path = shared_file(checkpoint_, step);
     const auto file = open_file(path, O_CREAT | O_WRONLY);
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     return write_all(file->get(), block, checkpoint_.offset_of(rank_));
   }
   Status close() override { return {}; }
@@ -199,7 +198,7 @@ class OwnFilesReader final : public Reader {
       const auto target = room.subspan(piece.after, piece.in_file.size);
       const Status done =
           way_ == Way::kDirect ? read_directly(piece, target) : read_plainly(piece, target);
-      if (!done) return tl::unexpected<Error>(located(done.error(), piece.path.string()));
+      if (!done) return failure(located(done.error(), piece.path.string()));
     }
     return room.first(range.size);
   }
@@ -207,9 +206,9 @@ class OwnFilesReader final : public Reader {
  private:
   static Status read_plainly(const Piece& piece, std::span<std::byte> target) {
     const auto file = open_file(piece.path, O_RDONLY);
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     const auto taken = read_up_to(file->get(), target, piece.in_file.offset);
-    if (!taken) return tl::unexpected<Error>(taken.error());
+    if (!taken) return failure(taken.error());
     return *taken == target.size() ? Status() : short_file(piece);
   }
 
@@ -218,26 +217,25 @@ class OwnFilesReader final : public Reader {
                                                           std::span<std::byte> room) {
     const std::uint64_t before = piece.in_file.offset % kBlockBytes;
     const auto file = open_file(piece.path, O_RDONLY | O_DIRECT);
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     const auto blocks = room.first(round_up(before + piece.in_file.size));
     const auto taken = read_up_to(file->get(), blocks, piece.in_file.offset - before);
-    if (!taken) return tl::unexpected<Error>(located(taken.error(), piece.path.string()));
-    if (*taken < before + piece.in_file.size)
-      return tl::unexpected<Error>(short_file(piece).error());
+    if (!taken) return failure(located(taken.error(), piece.path.string()));
+    if (*taken < before + piece.in_file.size) return failure(short_file(piece).error());
     return room.subspan(before, piece.in_file.size);
   }
 
   Status read_directly(const Piece& piece, std::span<std::byte> target) {
     if (!bounce_) bounce_.emplace(kBounceBytes);
     const auto file = open_file(piece.path, O_RDONLY | O_DIRECT);
-    if (!file) return tl::unexpected<Error>(file.error());
+    if (!file) return failure(file.error());
     std::uint64_t at = piece.in_file.offset;
     while (!target.empty()) {
       const std::uint64_t before = at % kBlockBytes;
       const auto size = std::min<std::size_t>(target.size(), kBounceBytes - before);
       const auto taken =
           read_up_to(file->get(), bounce_->bytes().first(round_up(before + size)), at - before);
-      if (!taken) return tl::unexpected<Error>(taken.error());
+      if (!taken) return failure(taken.error());
       if (*taken < before + size) return short_file(piece);
       std::memcpy(target.data(), bounce_->bytes().data() + before, size);
       target = target.subspan(size);

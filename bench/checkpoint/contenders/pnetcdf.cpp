@@ -83,7 +83,7 @@ class PnetcdfReader final : public Reader {
     const int code = ncmpi_get_vara_ulonglong_all(
         file_, variable, &begin, &count, reinterpret_cast<unsigned long long*>(room.data()));
     if (auto done = status(found == NC_NOERR ? code : found, "read", checkpoint_); !done)
-      return tl::unexpected<Error>(done.error());
+      return failure(done.error());
     return room.first(range.size);
   }
   Status close() override { return status(ncmpi_close(file_), "close", checkpoint_); }
@@ -100,14 +100,13 @@ class Pnetcdf final : public Contender {
   Result<std::unique_ptr<Writer>> open(const Team& team,
                                        const Checkpoint& checkpoint) const override {
     auto writer = std::make_unique<PnetcdfWriter>(team, checkpoint);
-    if (auto defined = writer->define(team); !defined)
-      return tl::unexpected<Error>(defined.error());
+    if (auto defined = writer->define(team); !defined) return failure(defined.error());
     return writer;
   }
   Result<std::unique_ptr<Reader>> open_to_read(const Team& team,
                                                const Checkpoint& checkpoint) const override {
     auto reader = std::make_unique<PnetcdfReader>(checkpoint);
-    if (auto opened = reader->open(team); !opened) return tl::unexpected<Error>(opened.error());
+    if (auto opened = reader->open(team); !opened) return failure(opened.error());
     return reader;
   }
 };

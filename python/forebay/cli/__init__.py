@@ -21,6 +21,7 @@ COMMANDS = {
     "doctor": ("forebay.cli.doctor", "Look at this machine: what Forebay can use, and advice."),
     "machine": ("forebay.cli.machine", "Descriptions of parallel storage: list, show, check."),
     "model": ("forebay.cli.model", "What the models say: the gain of writing behind."),
+    "study": ("forebay.cli.study", "Plans and machines side by side, by the models."),
     "ls": ("forebay.cli.dataset:ls", "What is in a dataset: steps, fields, parts."),
     "verify": ("forebay.cli.dataset:verify", "Read all of a dataset and name every damage."),
     "repair": ("forebay.cli.dataset:repair", "Make the tables of a dataset anew."),
@@ -32,7 +33,7 @@ COMMANDS = {
     "calibrate": ("forebay.cli.calibrate", "Measure a storage: a machine file of it."),
     "bench": ("forebay.cli.bench", "Run benchmarks: a table and a picture against the goals."),
     "emufs": ("forebay.cli.emufs", "Mount a folder as an emulated parallel file system."),
-    "demo": ("forebay.cli.demo", "Analyse a 1 GiB snapshot with and without Forebay."),
+    "demo": ("forebay.cli.demo", "Read a snapshot both ways; kill a solver and go on."),
 }
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay demo`: one snapshot, one analysis, read through std::ifstream and through Forebay; and
-one file cut into more and more tasks, from a disk and from a parallel file system."""
+"""`forebay demo`: one snapshot, one analysis, read through std::ifstream and through Forebay; one
+file cut into more and more tasks, from a disk and from a parallel file system; and checkpoints of a
+solver that is killed and goes on."""
 
 import json
 import os
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from forebay.cli import demo_checkpoints
 from forebay.cli.output import STDOUT, json_option, report, say
 from forebay.errors import ForebayError, SkippedError
 
@@ -34,7 +36,9 @@ def command(quick, folder, json_file):
     """Make a Plummer sphere of gas, dark and star particles (once), analyse it in thousands of
     tasks that read it through std::ifstream and through Forebay, cold and warm; read a file by 2 to
     16384 tasks, on two ranks where there is an MPI, while a computation goes on, and, as root, from
-    an emulated parallel file system; and draw what came out. With FOREBAY_SAMPLES set, the real
+    an emulated parallel file system; keep checkpoints of a flow solver while it computes, kill it,
+    go on with other ranks, and keep them in each way that there is, where there is an MPI; and draw
+    what came out. With FOREBAY_SAMPLES set, the real
     snapshots in that folder are analysed too."""
     place = prepare(Path(folder))
     snapshot, generated = obtain_snapshot(place, *SIZES[quick])
@@ -43,10 +47,18 @@ def command(quick, folder, json_file):
         "many_tasks": run_benchmark("tasks", place, quick),
         "servers": read_from_servers(place, quick),
     }
+    checkpoints = demo_checkpoints.show(place, quick)
     samples = analyse_samples()
     pictures = draw(place, comparisons, generated["model"], found)
-    document = to_document(generated, comparisons, samples, found) | {"pictures": pictures}
-    report(document, json_file, lambda console: _tables().print_demo(console, document))
+    pictures += demo_checkpoints.draw(checkpoints, place)
+    document = to_document(generated, comparisons, samples, found)
+    document |= {"checkpoints": checkpoints.to_document(), "pictures": pictures}
+
+    def show(console):
+        _tables().print_demo(console, document)
+        demo_checkpoints.print_shown(console, checkpoints)
+
+    report(document, json_file, show)
     if json_file != STDOUT:
         say(json_file, "Pictures:\n" + "\n".join(f"  {picture}" for picture in pictures))
 

@@ -125,7 +125,7 @@ def _bytes(text: str, option: str) -> int:
 @click.argument("path")
 @click.option("--offset", default="0", metavar="SIZE", help="The first byte [0].")
 @click.option("--size", metavar="SIZE", help="How many [all].")
-@click.option("--on", type=click.Choice(["read", "write", "both"]), default="both")
+@click.option("--on", type=click.Choice(["read", "write", "both", "sync"]), default="both")
 @json_option
 def eio(mount_point, path, json_file, **options):
     """EIO from requests that touch bytes of PATH, a file named from MOUNT_POINT."""

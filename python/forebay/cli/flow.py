@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`forebay flow`: forebay-flow with its answers as tables."""
 
+from pathlib import Path
+
 import click
 
-from forebay import native
-from forebay.cli.output import json_option, report
+from forebay import native, presets
+from forebay.cli.output import json_option, plot_option, report, say
 
 PROGRAM = "forebay-flow"
 RANKS_PROGRAM = "forebay-flow-mpi"
@@ -30,6 +32,17 @@ def ask(action: str, mesh: str, options: dict) -> dict:
         return native.call(program, arguments, on_progress, ranks=ranks).document
 
 
+def store_options(function):
+    """Adds how new stores are made."""
+    for option in (
+        click.option("--store", type=click.Choice(["dataset", "folder"]),
+                     help="What is made [dataset; with several threads folder]."),
+        click.option("--plan", metavar="PLAN", help="A strategy, or FILE.toml [chosen]."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
 def rank_options(function):
     """Adds what both commands take for their ranks."""
     for option in (
@@ -51,6 +64,7 @@ def rank_options(function):
     "--imbalance", type=click.FloatRange(0, 1), metavar="X", help="Largest part above mean [0.25]."
 )
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Same seed, same mesh [1].")
+@store_options
 @rank_options
 @json_option
 def generate(mesh, json_file, **options):
@@ -68,15 +82,49 @@ def generate(mesh, json_file, **options):
 @click.option("--iterations", type=click.IntRange(1), metavar="N", help="Of a step [5000].")
 @click.option("--restart", type=click.IntRange(1), metavar="N", help="Vectors of GMRES [30].")
 @click.option("--mapping", metavar="MAP", help="blocks, round-robin or random:SEED [blocks].")
+@click.option("--averages", type=click.IntRange(0), metavar="N", help="Means at each node [0].")
 @click.option("--checkpoints", type=click.Path(), help="Where checkpoints go [none are kept].")
 @click.option("--every", type=click.IntRange(1), metavar="N", help="Steps between them [10].")
+@click.option("--keep", type=click.IntRange(0), metavar="K", help="Newest that stay [all].")
 @click.option("--resume", is_flag=True, help="Go on from the newest checkpoint.")
+@store_options
 @rank_options
 @json_option
 def run(mesh, json_file, **options):
     """Compute on MESH, which `generate` has made; any ranks end with the same bits."""
     document = ask("run", mesh, options)
     report(document, json_file, lambda console: _tables().print_run(console, document))
+
+
+@command.command(name="presets", short_help="What each way of writing costs the solver.")
+@click.option("--dir", "folder", default=".", show_default=True, help="On the disk to measure.",
+              type=click.Path(exists=True, file_okay=False, writable=True))  # fmt: skip
+@click.option("--storage", type=click.Choice(list(presets.STORAGES)), default="both",
+              show_default=True, help="That disk, an emulated file system, or both.")  # fmt: skip
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True,
+              help="Runs of each; medians are told.")  # fmt: skip
+@json_option
+@plot_option("bandwidths of all presets")
+def measure_presets(folder, storage, rounds, json_file, plot_file):
+    """Run the solver with each preset of a WritePlan, and with a folder of files written by hand,
+    on the disk under DIR and on lustre-small, which is emulated and takes root."""
+    from forebay.report.terminal import progress
+
+    effort = presets.Effort(rounds=rounds)
+    with progress() as on_progress:
+        found = presets.measure(Path(folder), presets.STORAGES[storage], effort, on_progress)
+    report(found.to_document(), json_file, lambda console: show_presets(console, found))
+    if plot_file and any(one.ways for one in found.storages):
+        from forebay.report.presets_plot import draw_presets
+
+        draw_presets(found, Path(plot_file))
+        say(json_file, f"picture: {plot_file}")
+
+
+def show_presets(console, found: presets.Found) -> None:
+    from forebay.report.presets_table import print_presets
+
+    print_presets(console, found)
 
 
 def _tables():

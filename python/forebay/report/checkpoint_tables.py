@@ -20,6 +20,7 @@ WRITING = (
     ("interval", "interval_s", units.duration),
     ("memory", "memory_max_bytes", units.size),
     ("sum", "memory_sum_bytes", units.size),
+    ("staging", "staging_bytes", units.size),
     ("files", "files", whole),
     ("calls", "metadata_calls", whole),
     ("given up", "ranks_given_up", units.number),
@@ -36,7 +37,8 @@ READING = (("restart", "restart_mb_s", units.number),)
 
 NOTE = (
     "Bandwidths in MB/s. interval: the least between two checkpoints, so that one is on storage "
-    "when the next begins. memory: growth of a rank, of the one that grew most and of all. calls: "
+    "when the next begins. memory: growth of a rank, of the one that grew most and of all. "
+    "staging: of all ranks, as the contender tells. calls: "
     "of open, create, remove, rename, truncate, reserve and sync. given up: share of ranks that "
     "do not compute."
 )
@@ -61,6 +63,29 @@ def print_cases(console, document: dict) -> None:
             )
         console.print(result)
     console.print(f"[dim]{NOTE}[/]\n")
+    fio = document["parameters"].get("fio")
+    if fio:
+        console.print(f"[dim]{fio_text(fio)}[/]\n")
+
+
+def fio_text(fio: dict) -> str:
+    """With which settings fio is compared, and what those gave that were tried."""
+    return " ".join(
+        f"fio, {what}: {fio[what]}; tried: "
+        + ", ".join(f"{one['setting']} {one['mb_s']:.0f}" for one in tried_in_order(fio, what))
+        + " MB/s."
+        for what in ("writing", "reading")
+    )
+
+
+def tried_in_order(fio: dict, what: str) -> list[dict]:
+    """The best try of each setting, the best setting first."""
+    best = {}
+    for one in fio[f"tried_{what}"]:
+        known = best.get(one["setting"])
+        if known is None or one["mb_s"] > known["mb_s"]:
+            best[one["setting"]] = one
+    return sorted(best.values(), key=lambda one: -one["mb_s"])
 
 
 def columns_of(case: dict) -> tuple:

@@ -132,6 +132,8 @@ def print_faults(console, document: dict) -> None:
 
 
 def _eio(fault: dict) -> tuple[str, str]:
+    if fault["on"] == "sync":
+        return ("EIO", f"syncs of {fault['path']}")
     on = {"both": "reads and writes", "read": "reads", "write": "writes"}[fault["on"]]
     end = fault["offset"] + fault["size"]
     upto = "the end" if end >= 2**63 else str(end)

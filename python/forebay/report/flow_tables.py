@@ -10,6 +10,7 @@ SPREADS = {
     "part_shared_nodes": "shared nodes",
     "part_neighbours": "neighbours",
 }
+MB = 1e6
 PHASES = {
     "assembly": "forming equations",
     "product": "matrix times vector",
@@ -56,11 +57,51 @@ def print_run(console, document: dict) -> None:
         ("took", units.duration(document["times_s"]["total"])),
     ]
     console.print(facts(document["mesh"], rows))
+    if document["kept"] is not None:
+        print_kept(console, document["kept"])
     result = table("", "phase", "mean of ranks", "longest", right=(1, 2))
     for name, label in PHASES.items():
         phase = document["times_s"][name]
         result.add_row(label, units.duration(phase["mean"]), units.duration(phase["max"]))
     console.print(result)
+
+
+def print_kept(console, kept: dict) -> None:
+    """What checkpoints cost: a line for each, and all of them."""
+    result = table(
+        f"Checkpoints: {kept['store']}",
+        "step", "bytes", "perceived", "durable", "perceived MB/s", "durable MB/s",
+        right=(0, 1, 2, 3, 4, 5),
+    )  # fmt: skip
+    for step in kept["steps"]:
+        result.add_row(
+            units.count(step["step"]),
+            units.size(step["bytes"]),
+            units.duration(step["perceived_s"]),
+            units.duration(step["durable_s"]),
+            *(units.number(step["bytes"] / step[key] / MB) for key in ("perceived_s", "durable_s")),
+        )
+    if kept["steps"]:
+        rates = (kept["perceived_mb_s"], kept["durable_mb_s"])
+        result.add_section()
+        result.add_row(
+            "all",
+            units.size(kept["bytes"]),
+            units.duration(kept["perceived_s"]),
+            units.duration(kept["durable_s"]),
+            *(f"[bold]{units.number(rate)}[/]" for rate in rates),
+        )
+    console.print(result)
+    console.print(f"  {overhead_text(kept)}\n")
+
+
+def overhead_text(kept: dict) -> str:
+    """How much of the run checkpoints took."""
+    return (
+        f"Storage blocked the solver for {units.duration(kept['blocked_s'])} of "
+        f"{units.duration(kept['steps_s'])}, {kept['overhead']:.1%}; of that "
+        f"{units.duration(kept['drain_s'])} after the last step."
+    )
 
 
 def _steps(document: dict) -> str:

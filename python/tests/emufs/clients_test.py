@@ -11,7 +11,7 @@ REQUEST = 65536
 LATENCY_S = 0.02
 
 
-@pytest.mark.parametrize("locks", ["stripe", "file", "64 KiB", "none"])
+@pytest.mark.parametrize("locks", ["stripe", "object", "file", "64 KiB", "none"])
 @pytest.mark.parametrize("cached", ["true", "false"])
 def test_what_one_client_writes_another_sees_on_opening(emufs, machine_file, locks, cached):
     machine = machine_file("free", locks=locks, page_cache=cached)

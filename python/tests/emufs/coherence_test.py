@@ -34,7 +34,9 @@ def opened():
 
 
 @pytest.mark.parametrize("mode", [os.O_WRONLY, os.O_RDWR])
-@pytest.mark.parametrize("how", [("stripe", "true"), ("stripe", "false"), ("none", "true")])
+@pytest.mark.parametrize(
+    "how", [("stripe", "true"), ("stripe", "false"), ("object", "true"), ("none", "true")]
+)
 def test_what_clients_append_in_turns_is_all_there(emufs, machine_file, opened, mode, how):
     locks, cached = how
     mount = emufs("--machine", machine_file("free", locks=locks, page_cache=cached), clients=2)
@@ -110,7 +112,7 @@ def files_held(mount) -> list[str]:
     return [link for link in links if link.endswith(" (deleted)") and str(mount.backing) in link]
 
 
-@pytest.mark.parametrize("locks", ["stripe", "none"])
+@pytest.mark.parametrize("locks", ["stripe", "object", "none"])
 def test_a_removed_file_gives_its_space_back_although_others_have_seen_it(
     emufs, machine_file, until, locks
 ):

@@ -58,6 +58,24 @@ def test_eio_from_writing(mount):
     os.close(file)
 
 
+def test_eio_from_syncs_alone(mount):
+    file = open_file(mount, REQUEST)
+    folder = os.open(mount.path, os.O_RDONLY | os.O_DIRECTORY)
+    mount.command(kind="eio", path="a", on="sync")
+    assert os.pwrite(file, b"x", 0) == 1
+    assert errno_of(os.fsync, file) == errno.EIO
+    assert errno_of(os.fdatasync, file) == errno.EIO
+    os.fsync(folder)
+    mount.command(kind="clear")
+    mount.command(kind="eio", path=".", on="sync")
+    assert errno_of(os.fsync, folder) == errno.EIO
+    os.fsync(file)
+    mount.command(kind="clear")
+    os.fsync(folder)
+    os.close(folder)
+    os.close(file)
+
+
 def test_enospc_after_so_many_bytes(mount):
     file = os.open(mount.path / "a", os.O_WRONLY | os.O_CREAT)
     mount.command(kind="enospc", after=10_000)

@@ -37,10 +37,10 @@ class MpiTurn {
 template <class Call>
 Status mpi_call(ThreadSupport support, const ErrorDetails& what, Call call) {
   const Result<MpiTurn> turn = MpiTurn::take(support, what);
-  if (!turn) return tl::unexpected<Error>(turn.error());
+  if (!turn) return failure(turn.error());
   const int code = call();
   if (code == MPI_SUCCESS) return {};
-  return tl::unexpected<Error>(mpi_error(what, code));
+  return failure(mpi_error(what, code));
 }
 
 /// An error handler of MPI that is ours to free.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <climits>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -85,6 +86,7 @@ class MpiCommunicator final : public Communicator {
   Result<std::shared_ptr<Communicator>> split(SplitBy by) override;
   Transfer send(std::span<const std::byte> bytes, Rank to, Tag tag) override;
   Transfer receive(std::span<std::byte> into, Rank from, Tag tag) override;
+  void progress() override;
   Result<std::unique_ptr<CollectiveFile>> open_file(const std::string& path,
                                                     const CollectiveOpen& how) override;
 
@@ -115,7 +117,7 @@ Result<std::shared_ptr<Communicator>> make_communicator(Group group, std::uint64
     keys.resize(static_cast<std::size_t>(size));
     return MPI_Allgather(&node_key, 1, MPI_UINT64_T, keys.data(), 1, MPI_UINT64_T, group->handle);
   });
-  if (!asked) return tl::unexpected<Error>(asked.error());
+  if (!asked) return failure(asked.error());
   const MpiCommunicator::Place place{Rank{static_cast<std::uint32_t>(rank)}, node_key};
   return std::make_shared<MpiCommunicator>(std::move(group), place, keys);
 }
@@ -134,7 +136,7 @@ Result<std::uint64_t> find_node(const MpiGroup& group) {
     MPI_Comm_free(&node);
     return reduced;
   });
-  if (!found) return tl::unexpected<Error>(found.error());
+  if (!found) return failure(found.error());
   return checked_cast<std::uint64_t>(lowest);
 }
 
@@ -163,7 +165,7 @@ Result<Layout> MpiCommunicator::exchange_lengths(std::size_t mine) {
   const Status told = group_->call({.operation = "gather"}, [&] {
     return MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, handle());
   });
-  if (!told) return tl::unexpected<Error>(told.error());
+  if (!told) return failure(told.error());
   Layout layout;
   std::uint64_t total = 0;
   for (const std::uint64_t one : lengths) {
@@ -190,28 +192,28 @@ std::vector<Bytes> cut(const Bytes& all, const Layout& layout) {
 }
 
 Result<std::vector<Bytes>> MpiCommunicator::gather(std::span<const std::byte> bytes, Rank root) {
-  if (Status good = check_rank("gather", root); !good) return tl::unexpected<Error>(good.error());
+  if (Status good = check_rank("gather", root); !good) return failure(good.error());
   const Result<Layout> layout = exchange_lengths(bytes.size());
-  if (!layout) return tl::unexpected<Error>(layout.error());
+  if (!layout) return failure(layout.error());
   Bytes all(rank() == root ? static_cast<std::size_t>(layout->total) : 0);
   const Status told = group_->call({.operation = "gather"}, [&] {
     return MPI_Gatherv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, all.data(),
                        layout->lengths.data(), layout->starts.data(), MPI_BYTE,
                        static_cast<int>(root.number), handle());
   });
-  if (!told) return tl::unexpected<Error>(told.error());
+  if (!told) return failure(told.error());
   return rank() == root ? cut(all, *layout) : std::vector<Bytes>();
 }
 
 Result<std::vector<Bytes>> MpiCommunicator::all_gather(std::span<const std::byte> bytes) {
   const Result<Layout> layout = exchange_lengths(bytes.size());
-  if (!layout) return tl::unexpected<Error>(layout.error());
+  if (!layout) return failure(layout.error());
   Bytes all(static_cast<std::size_t>(layout->total));
   const Status told = group_->call({.operation = "gather"}, [&] {
     return MPI_Allgatherv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, all.data(),
                           layout->lengths.data(), layout->starts.data(), MPI_BYTE, handle());
   });
-  if (!told) return tl::unexpected<Error>(told.error());
+  if (!told) return failure(told.error());
   return cut(all, *layout);
 }
 
@@ -220,7 +222,7 @@ Result<std::uint64_t> MpiCommunicator::all_reduce(Reduction reduction, std::uint
   const Status told = group_->call({.operation = "reduce"}, [&] {
     return MPI_Allreduce(&value, &reduced, 1, MPI_UINT64_T, operation_of(reduction), handle());
   });
-  if (!told) return tl::unexpected<Error>(told.error());
+  if (!told) return failure(told.error());
   return reduced;
 }
 
@@ -228,7 +230,7 @@ Result<std::shared_ptr<Communicator>> MpiCommunicator::duplicate() {
   MPI_Comm raw = MPI_COMM_NULL;
   const Status made = group_->call({.operation = "duplicate a communicator"},
                                    [&] { return MPI_Comm_dup(handle(), &raw); });
-  if (!made) return tl::unexpected<Error>(made.error());
+  if (!made) return failure(made.error());
   return make_communicator(adopt(raw, *group_), place_.node_key);
 }
 
@@ -238,7 +240,7 @@ Result<std::shared_ptr<Communicator>> MpiCommunicator::duplicate_for_application
   const Status set = group_->call({.operation = "set an error handler"}, [&] {
     return MPI_Comm_set_errhandler(handle_of(**made), group_->application_errors->handle);
   });
-  if (!set) return tl::unexpected<Error>(set.error());
+  if (!set) return failure(set.error());
   return made;
 }
 
@@ -253,7 +255,7 @@ Result<std::shared_ptr<Communicator>> MpiCommunicator::split(SplitBy by) {
   const Status made = group_->call(what, [&] {
     return MPI_Comm_split(handle(), static_cast<int>(by.color), static_cast<int>(by.key), &raw);
   });
-  if (!made) return tl::unexpected<Error>(made.error());
+  if (!made) return failure(made.error());
   return make_communicator(adopt(raw, *group_), place_.node_key);
 }
 
@@ -267,10 +269,17 @@ Transfer MpiCommunicator::receive(std::span<std::byte> into, Rank from, Tag tag)
   return start_receive(group_, into, from, tag);
 }
 
+void MpiCommunicator::progress() {
+  std::ignore = group_->call({.operation = "let messages move on"}, [this] {
+    int is_there = 0;
+    return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, group_->handle, &is_there, MPI_STATUS_IGNORE);
+  });
+}
+
 Result<std::unique_ptr<CollectiveFile>> MpiCommunicator::open_file(const std::string& path,
                                                                    const CollectiveOpen& how) {
   Result<std::shared_ptr<Communicator>> own = duplicate();
-  if (!own) return tl::unexpected<Error>(own.error());
+  if (!own) return failure(own.error());
   const MPI_Comm raw = handle_of(**own);
   return open_mpi_file({std::move(*own), raw, group_->piece_bytes}, path, how);
 }
@@ -312,9 +321,9 @@ Status check_piece(std::uint64_t piece_bytes) {
 }  // namespace
 
 Result<std::shared_ptr<Communicator>> from_mpi(MPI_Comm application, MpiOptions options) {
-  if (Status ready = check_alive(); !ready) return tl::unexpected<Error>(ready.error());
+  if (Status ready = check_alive(); !ready) return failure(ready.error());
   if (Status good = check_piece(options.piece_bytes); !good) {
-    return tl::unexpected<Error>(good.error());
+    return failure(good.error());
   }
   const ThreadSupport support = mpi_thread_support();
   const ErrorDetails what{.operation = "duplicate the communicator of the application"};
@@ -328,15 +337,15 @@ Result<std::shared_ptr<Communicator>> from_mpi(MPI_Comm application, MpiOptions 
     const int code = MPI_Comm_dup_with_info(application, MPI_INFO_NULL, &raw);
     return code == MPI_SUCCESS ? MPI_Comm_get_errhandler(application, &errors) : code;
   });
-  if (!made) return tl::unexpected<Error>(made.error());
-  if (!applicable) return tl::unexpected<Error>(applicable.error());
+  if (!made) return failure(made.error());
+  if (!applicable) return failure(applicable.error());
 
   MpiHabits habits{.support = support, .piece_bytes = options.piece_bytes};
   habits.application_errors = std::make_shared<const MpiErrorHandler>(errors, support);
   Group group = adopt(raw, habits);
   if (options.node) return make_communicator(std::move(group), *options.node);
   const Result<std::uint64_t> node = find_node(*group);
-  if (!node) return tl::unexpected<Error>(node.error());
+  if (!node) return failure(node.error());
   return make_communicator(std::move(group), *node);
 }
 

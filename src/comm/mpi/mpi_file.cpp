@@ -77,7 +77,7 @@ Result<std::uint64_t> MpiFile::size_here() {
   MPI_Offset bytes = 0;
   const Status asked =
       call(what("get the size of"), [&] { return MPI_File_get_size(handle_, &bytes); });
-  if (!asked) return tl::unexpected<Error>(asked.error());
+  if (!asked) return failure(asked.error());
   return checked_cast<std::uint64_t>(bytes);
 }
 
@@ -123,7 +123,7 @@ Progress MpiFile::plan(const FileTransfer& transfer) {
   Progress progress{.transfer = transfer};
   if (!transfer.reads()) return progress;
   const Result<std::uint64_t> end = size_here();
-  if (!end) progress.outcome = tl::unexpected<Error>(end.error());
+  if (!end) progress.outcome = failure(end.error());
   const std::uint64_t first = std::min(transfer.offset_bytes, end.value_or(0));
   const std::uint64_t left = end.value_or(0) - first;
   progress.transfer.offset_bytes = first;
@@ -152,7 +152,7 @@ void MpiFile::move_piece(Progress& progress, Piece piece, Move move) const {
 
 /// What `progress` came to. A read of less than was asked found a file that was cut meanwhile.
 Result<std::size_t> MpiFile::outcome_of(const Progress& progress) const {
-  if (!progress.outcome) return tl::unexpected<Error>(progress.outcome.error());
+  if (!progress.outcome) return failure(progress.outcome.error());
   const FileTransfer& transfer = progress.transfer;
   const bool is_short = progress.moved_bytes < transfer.memory.size();
   if (!is_short || transfer.reads()) return progress.moved_bytes;
@@ -176,7 +176,7 @@ Status MpiFile::begin_rounds(const FileTransfer& transfer) {
   progress_ = plan(transfer);
   const Result<std::uint64_t> rounds =
       ranks().all_reduce(Reduction::kMax, pieces_of(progress_).count());
-  if (!rounds) return tl::unexpected<Error>(rounds.error());
+  if (!rounds) return failure(rounds.error());
   rounds_ = *rounds;
   return {};
 }
@@ -188,7 +188,7 @@ void MpiFile::move_rounds(std::uint64_t first) {
 }
 
 Result<std::size_t> MpiFile::move_all(const FileTransfer& transfer) {
-  if (Status begun = begin_rounds(transfer); !begun) return tl::unexpected<Error>(begun.error());
+  if (Status begun = begin_rounds(transfer); !begun) return failure(begun.error());
   move_rounds(0);
   return agreed(outcome_of(progress_));
 }
@@ -267,7 +267,7 @@ Result<std::unique_ptr<CollectiveFile>> open_mpi_file(const MpiFileRanks& of,
                                                       const std::string& path,
                                                       const CollectiveOpen& how) {
   if (Status all = of.ranks->agree(check_before(path, how)); !all) {
-    return tl::unexpected<Error>(all.error());
+    return failure(all.error());
   }
   const int mode =
       how.intent == FileIntent::kRead ? MPI_MODE_RDONLY : MPI_MODE_RDWR | MPI_MODE_CREATE;
@@ -281,7 +281,7 @@ Result<std::unique_ptr<CollectiveFile>> open_mpi_file(const MpiFileRanks& of,
     return code;
   });
   // Where only some could open it, theirs stays open: closing needs all ranks.
-  if (Status all = of.ranks->agree(mine); !all) return tl::unexpected<Error>(all.error());
+  if (Status all = of.ranks->agree(mine); !all) return failure(all.error());
   return std::make_unique<MpiFile>(of, path, how.intent, handle);
 }
 

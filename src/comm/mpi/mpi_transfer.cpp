@@ -68,23 +68,23 @@ class MpiTransfer final : public TransferWork {
 /// One part is over: well or not, and with as many bytes as were announced?
 Status MpiTransfer::arrived(int code, const MPI_Status& status) {
   const Part& part = parts_[done_++];
-  if (code != MPI_SUCCESS) return tl::unexpected<Error>(mpi_error(what(), code));
+  if (code != MPI_SUCCESS) return failure(mpi_error(what(), code));
   if (direction_ == Direction::kSend) return {};
   int got = 0;
   MPI_Get_count(&status, MPI_BYTE, &got);
   if (got == part.size) return {};
-  return tl::unexpected<Error>(wrong_size(what(), got, part.size));
+  return failure(wrong_size(what(), got, part.size));
 }
 
 Result<bool> MpiTransfer::test_next() {
   const Result<MpiTurn> turn = MpiTurn::take(group_->support, what());
-  if (!turn) return tl::unexpected<Error>(turn.error());
+  if (!turn) return failure(turn.error());
   int over = 0;
   MPI_Status status;
   const int code = MPI_Test(&parts_[done_].request, &over, &status);
   if (code == MPI_SUCCESS && over == 0) return false;
   if (Status outcome = arrived(code, status); !outcome) {
-    return tl::unexpected<Error>(outcome.error());
+    return failure(outcome.error());
   }
   return true;
 }
@@ -99,7 +99,7 @@ Result<bool> MpiTransfer::test() {
 
 Status MpiTransfer::wait_next() {
   const Result<MpiTurn> turn = MpiTurn::take(group_->support, what());
-  if (!turn) return tl::unexpected<Error>(turn.error());
+  if (!turn) return failure(turn.error());
   MPI_Status status;
   const int code = MPI_Wait(&parts_[done_].request, &status);
   return arrived(code, status);
@@ -111,7 +111,7 @@ Status MpiTransfer::wait() {
   while (!is_over()) {
     if (takes_turns) {
       const Result<bool> over = test();
-      if (!over) return tl::unexpected<Error>(over.error());
+      if (!over) return failure(over.error());
       if (!*over) std::this_thread::yield();
     } else if (Status next = wait_next(); !next) {
       return next;

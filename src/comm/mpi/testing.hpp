@@ -15,7 +15,7 @@ namespace forebay::comm {
 inline Make mpi_make(std::string name, const MpiOptions& options = {}) {
   return {std::move(name), [options](const RankTest& test) -> Status {
             const Result<std::shared_ptr<Communicator>> ranks = from_mpi(MPI_COMM_WORLD, options);
-            if (!ranks) return tl::unexpected<Error>(ranks.error());
+            if (!ranks) return failure(ranks.error());
             test(*ranks);
             return {};
           }};

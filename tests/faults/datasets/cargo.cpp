@@ -117,9 +117,8 @@ Result<Receipt> write_step(Runtime& runtime,
                            const Cargo& cargo,
                            std::uint64_t number) {
   auto step = dataset.begin_step(number);
-  if (!step) return tl::unexpected<Error>(step.error());
-  if (const Status put = put_share(runtime, *step, cargo); !put)
-    return tl::unexpected<Error>(put.error());
+  if (!step) return failure(step.error());
+  if (const Status put = put_share(runtime, *step, cargo); !put) return failure(put.error());
   return step->commit().wait();
 }
 

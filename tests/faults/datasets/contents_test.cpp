@@ -19,6 +19,7 @@
 #include "comm/in_process.hpp"
 #include "format/block_reader.hpp"
 #include "format/verify.hpp"
+#include "how_often.hpp"
 #include "reading.hpp"
 #include "storage/file.hpp"
 #include "writer_process.hpp"
@@ -146,11 +147,15 @@ TEST_F(SecondWriter, that_has_taken_the_lease_is_not_written_over) {
   fs::remove(path_ + "/owner");
   WriterProcess second({path_, cargo.seed(), 2, 1'000'000});
   second.wait_for(1, std::chrono::seconds(60));
+  ASSERT_FALSE(second.promised().empty());
   const auto late = write_step(runtime, *dataset, cargo, 1'000'000);
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().kind(), ErrorClass::kPermission) << late.error().message();
   EXPECT_TRUE(mentions(late.error(), "dataset_writer")) << late.error().message();
+  EXPECT_FALSE(dataset->close());
   second.kill();
+  EXPECT_TRUE(is_whole(path_, cargo, second.promised().back()))
+      << "the late one has removed nothing of the other's";
 }
 
 /// One of the bits that all steps together have.
@@ -171,10 +176,10 @@ class FlippedBits : public testing::TestWithParam<std::uint64_t> {
     const Status written = comm::run_ranks({.count = way.ranks}, [&](const auto& ranks) -> Status {
       Runtime runtime{Ranks(ranks)};
       auto dataset = runtime.dataset(path_, way.plan);
-      if (!dataset) return tl::unexpected<Error>(dataset.error());
+      if (!dataset) return failure(dataset.error());
       for (const std::uint64_t step : {std::uint64_t{1}, kStep}) {
         const auto receipt = write_step(runtime, *dataset, cargo_, step);
-        if (!receipt) return tl::unexpected<Error>(receipt.error());
+        if (!receipt) return failure(receipt.error());
       }
       return dataset->close();
     });
@@ -261,10 +266,6 @@ TEST_P(FlippedBits, are_found_and_named_and_cost_nothing_else) {
   }
   EXPECT_GT(found_, 0) << "no bit was one that means something";
   EXPECT_TRUE(is_whole(path_, cargo_, kStep));
-}
-
-std::string seed_name(const testing::TestParamInfo<std::uint64_t>& info) {
-  return "seed_" + std::to_string(info.param);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, FlippedBits, testing::Range<std::uint64_t>(1, 9), seed_name);

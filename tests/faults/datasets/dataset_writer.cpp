@@ -37,24 +37,23 @@ Status say_durable(const Task& task, std::uint64_t step) {
   if (!task.marks.empty()) {
     const std::string mark = task.marks + "/durable-" + number;
     const int file = ::open(mark.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0)
-      return tl::unexpected<Error>(system_error({.operation = "mark", .path = mark}, errno));
+    if (file < 0) return failure(system_error({.operation = "mark", .path = mark}, errno));
     ::close(file);
   }
   const std::string line = number + "\n";
   if (::write(STDOUT_FILENO, line.data(), line.size()) == static_cast<ssize_t>(line.size()))
     return {};
-  return tl::unexpected<Error>(system_error({.operation = "tell", .path = "stdout"}, errno));
+  return failure(system_error({.operation = "tell", .path = "stdout"}, errno));
 }
 
 Status write_as_rank(const Task& task, const Communicator& ranks) {
   Runtime runtime(Ranks(ranks), {.budget_bytes = 1_MiB});
   auto dataset = runtime.dataset(task.path, task.way.plan);
-  if (!dataset) return tl::unexpected<Error>(dataset.error());
+  if (!dataset) return failure(dataset.error());
   const std::uint64_t first = dataset->newest_step().value_or(0) + 1;
   for (std::uint64_t step = first; step < first + task.steps; ++step) {
     const auto receipt = write_step(runtime, *dataset, task.cargo, step);
-    if (!receipt) return tl::unexpected<Error>(receipt.error());
+    if (!receipt) return failure(receipt.error());
     if (runtime.rank() != 0) continue;
     if (Status said = say_durable(task, step); !said) return said;
   }

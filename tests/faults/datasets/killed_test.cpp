@@ -91,10 +91,6 @@ TEST_P(Killed, programs_lose_no_step_that_they_had_a_receipt_for) {
   EXPECT_EQ(leftovers(), std::vector<std::string>());
 }
 
-std::string seed_name(const testing::TestParamInfo<std::uint64_t>& info) {
-  return "seed_" + std::to_string(info.param);
-}
-
 INSTANTIATE_TEST_SUITE_P(
     Seeds,
     Killed,

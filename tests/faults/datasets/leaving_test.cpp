@@ -22,7 +22,7 @@ namespace {
 using Communicator = std::shared_ptr<comm::Communicator>;
 using std::chrono::steady_clock;
 
-constexpr std::uint32_t kRanks = 4;
+constexpr std::uint32_t kRanksOfOne = 4;
 constexpr auto kDeadline = std::chrono::milliseconds(1500);
 /// From an end until all others know: their deadline and that of who ends, on a busy machine.
 constexpr auto kKnownAfterMax = std::chrono::seconds(30);
@@ -54,7 +54,7 @@ std::string exit_name(const testing::TestParamInfo<Exit>& info) {
 std::vector<Exit> exits() {
   std::vector<Exit> all;
   for (const Strategy strategy : kStrategies)
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+    for (std::uint32_t rank = 0; rank < kRanksOfOne; ++rank)
       all.push_back({strategy, rank, Leaving::kGivesUp});
   // Takes three deadlines each: the first rank, which coordinates, a writer, and one that is none.
   for (const Strategy strategy : {Strategy::kReducedBlocking, Strategy::kBrigade})
@@ -78,11 +78,11 @@ class RankThatEnds : public testing::TestWithParam<Exit> {
   Status run(const Communicator& ranks) {
     auto runtime = std::make_unique<Runtime>(Ranks(ranks));
     auto dataset = runtime->dataset(path_, plan());
-    if (!dataset) return tl::unexpected<Error>(dataset.error());
+    if (!dataset) return failure(dataset.error());
     if (const auto first = write_step(*runtime, *dataset, cargo_, 1); !first)
-      return tl::unexpected<Error>(first.error());
+      return failure(first.error());
     auto step = dataset->begin_step(2);
-    if (!step) return tl::unexpected<Error>(step.error());
+    if (!step) return failure(step.error());
     if (const Status put = put_share(*runtime, *step, cargo_); !put) return put;
     if (ranks->rank().number == GetParam().rank) {
       if (GetParam().how == Leaving::kGivesUp) step->abandon();
@@ -112,10 +112,10 @@ class RankThatEnds : public testing::TestWithParam<Exit> {
     const Status done = comm::run_ranks({.count = 2}, [this](const Communicator& ranks) -> Status {
       Runtime runtime{Ranks(ranks)};
       auto dataset = runtime.dataset(path_, plan());
-      if (!dataset) return tl::unexpected<Error>(dataset.error());
+      if (!dataset) return failure(dataset.error());
       EXPECT_EQ(dataset->newest_step(), 1U);
       const auto receipt = write_step(runtime, *dataset, cargo_, 4);
-      return receipt ? dataset->close() : tl::unexpected<Error>(receipt.error());
+      return receipt ? dataset->close() : failure(receipt.error());
     });
     EXPECT_TRUE(done) << done.error().message();
     EXPECT_TRUE(is_whole(path_, cargo_, 4));
@@ -127,8 +127,8 @@ class RankThatEnds : public testing::TestWithParam<Exit> {
 };
 
 TEST_P(RankThatEnds, in_mid_step_is_named_to_all_others) {
-  const Status done =
-      comm::run_ranks({.count = kRanks}, [this](const Communicator& ranks) { return run(ranks); });
+  const Status done = comm::run_ranks({.count = kRanksOfOne},
+                                      [this](const Communicator& ranks) { return run(ranks); });
   EXPECT_TRUE(done) << done.error().message();
   go_on();
 }
@@ -142,12 +142,12 @@ TEST(RankThatEnds, as_soon_as_it_has_committed_loses_nothing) {
   for (const Strategy strategy : kStrategies) {
     SCOPED_TRACE(name_of(strategy));
     const Status done =
-        comm::run_ranks({.count = kRanks}, [&](const Communicator& ranks) -> Status {
+        comm::run_ranks({.count = kRanksOfOne}, [&](const Communicator& ranks) -> Status {
           Runtime runtime{Ranks(ranks)};
           auto dataset = runtime.dataset(path, strategy);
-          if (!dataset) return tl::unexpected<Error>(dataset.error());
+          if (!dataset) return failure(dataset.error());
           auto step = dataset->begin_step(dataset->newest_step().value_or(0) + 1);
-          if (!step) return tl::unexpected<Error>(step.error());
+          if (!step) return failure(step.error());
           if (const Status put = put_share(runtime, *step, cargo); !put) return put;
           std::ignore = step->commit();
           return {};

@@ -175,11 +175,11 @@ std::string PowerCut::text() const {
 
 Result<Recording> read_recording(const std::string& path) {
   auto reader = emufs::RecordingReader::open(path);
-  if (!reader) return tl::unexpected<Error>(reader.error());
+  if (!reader) return failure(reader.error());
   Recording recording;
   while (true) {
     auto record = reader->next();
-    if (!record) return tl::unexpected<Error>(record.error());
+    if (!record) return failure(record.error());
     if (!*record) break;
     recording.push_back(std::move(**record));
   }

@@ -35,17 +35,13 @@ constexpr std::uint64_t kRecordingsAll = 50;  ///< 500
 
 const std::string kMark = "durable-";
 
-std::string seed_name(const testing::TestParamInfo<std::uint64_t>& info) {
-  return "seed_" + std::to_string(info.param);
-}
-
 class PowerCuts : public testing::TestWithParam<std::uint64_t> {
  protected:
   void SetUp() override {
     if (const auto reason = reason_against_own_mounts(); !reason.empty()) GTEST_SKIP() << reason;
     const std::string path = folder_ / "recording";
     {
-      const EmulatedStorage storage(path);
+      const EmulatedStorage storage({.record = path});
       if (!storage.reason_against().empty()) GTEST_SKIP() << storage.reason_against();
       run_on(storage.path(), 5);
       run_on(storage.path(), 3);
@@ -95,10 +91,10 @@ class PowerCuts : public testing::TestWithParam<std::uint64_t> {
     const Status done = comm::run_ranks({.count = 1}, [&](const auto& ranks) -> Status {
       Runtime runtime{Ranks(ranks)};
       auto dataset = runtime.dataset(path);
-      if (!dataset) return tl::unexpected<Error>(dataset.error());
+      if (!dataset) return failure(dataset.error());
       step = dataset->newest_step().value_or(0) + 1;
       const auto receipt = write_step(runtime, *dataset, cargo_, step);
-      return receipt ? dataset->close() : tl::unexpected<Error>(receipt.error());
+      return receipt ? dataset->close() : failure(receipt.error());
     });
     ASSERT_TRUE(done) << done.error().message();
     EXPECT_TRUE(is_whole(path, cargo_, step));

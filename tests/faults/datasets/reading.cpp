@@ -60,21 +60,21 @@ std::vector<std::uint64_t> StepReader::steps() const {
 
 Result<std::vector<double>> StepReader::part(std::uint64_t step, std::uint64_t number) {
   const auto catalog = catalog_->step(step);
-  if (!catalog) return tl::unexpected<Error>(catalog.error());
+  if (!catalog) return failure(catalog.error());
   const auto place = (*catalog)->find_part(kParts, number);
-  if (!place) return tl::unexpected<Error>(place.error());
+  if (!place) return failure(place.error());
   return reader_.read(**catalog, *place).map(elements_of<double>);
 }
 
 Result<std::vector<float>> StepReader::grid(std::uint64_t step, const GridBlock& block) {
   const auto catalog = catalog_->step(step);
-  if (!catalog) return tl::unexpected<Error>(catalog.error());
+  if (!catalog) return failure(catalog.error());
   const auto places = (*catalog)->intersecting(kGrid, {block.start, block.count});
-  if (!places) return tl::unexpected<Error>(places.error());
+  if (!places) return failure(places.error());
   std::vector<float> values(block.elements());
   for (const format::BlockPlace& place : *places) {
     const auto bytes = reader_.read(**catalog, place);
-    if (!bytes) return tl::unexpected<Error>(bytes.error());
+    if (!bytes) return failure(bytes.error());
     const format::Box box = (*catalog)->index(place).box(place.field, place.number);
     copy_shared(box, elements_of<float>(*bytes), block, values);
   }

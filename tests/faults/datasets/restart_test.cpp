@@ -49,9 +49,9 @@ class Restarts : public testing::TestWithParam<Restart> {
     const auto write = [this](const Communicator& ranks) -> Status {
       Runtime runtime{Ranks(ranks)};
       auto dataset = runtime.dataset(path_, GetParam().strategy);
-      if (!dataset) return tl::unexpected<Error>(dataset.error());
+      if (!dataset) return failure(dataset.error());
       const auto receipt = write_step(runtime, *dataset, cargo_, kStep);
-      if (!receipt) return tl::unexpected<Error>(receipt.error());
+      if (!receipt) return failure(receipt.error());
       return dataset->close();
     };
     return comm::run_ranks({.count = GetParam().writers}, write);
@@ -60,7 +60,7 @@ class Restarts : public testing::TestWithParam<Restart> {
   void expect_same_for(std::uint32_t readers) const {
     const auto read = [this, readers](const Communicator& ranks) -> Status {
       auto reader = StepReader::open(path_);
-      if (!reader) return tl::unexpected<Error>(reader.error());
+      if (!reader) return failure(reader.error());
       for (const std::size_t dimension : {0U, 2U})
         EXPECT_TRUE(has_share(*reader, cargo_, kStep, {ranks->rank().number, readers, dimension}));
       return {};

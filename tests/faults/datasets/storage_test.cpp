@@ -26,7 +26,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr auto kDeadline = std::chrono::milliseconds(1500);
+constexpr auto kStepDeadline = std::chrono::milliseconds(1500);
 constexpr auto kToldAfterMax = std::chrono::seconds(20);  ///< on a busy machine
 const std::vector<double> kMebibyte(131'072, 1.5);
 
@@ -35,7 +35,7 @@ WritePlan small_plan(WhenFull when_full = WhenFull::kWait) {
   plan.unit_bytes = 1_MiB;
   plan.memory_bytes = 2_MiB;
   plan.when_full = when_full;
-  plan.deadline = kDeadline;
+  plan.deadline = kStepDeadline;
   return plan;
 }
 
@@ -49,8 +49,8 @@ Status fill(Step& step, std::uint64_t parts_max) {
 /// Writes a step of so many mebibytes.
 Result<Receipt> write_mebibytes(Dataset& dataset, std::uint64_t number, std::uint64_t count) {
   auto step = dataset.begin_step(number);
-  if (!step) return tl::unexpected<Error>(step.error());
-  if (const Status put = fill(*step, count); !put) return tl::unexpected<Error>(put.error());
+  if (!step) return failure(step.error());
+  if (const Status put = fill(*step, count); !put) return failure(put.error());
   return step->commit().wait();
 }
 
@@ -113,7 +113,7 @@ TEST_F(OnEmulatedStorage, that_stalls_a_full_pool_is_told_within_the_deadline) {
     EXPECT_EQ(put.error().kind(), ErrorClass::kLimit) << put.error().message();
     EXPECT_EQ(put.error().path(), path_) << put.error().message();
     const auto took = steady_clock::now() - begin;
-    EXPECT_GE(took, kDeadline);
+    EXPECT_GE(took, kStepDeadline);
     EXPECT_LT(took, kToldAfterMax);
     const auto receipt = step->commit().wait();
     ASSERT_FALSE(receipt);
@@ -192,6 +192,19 @@ TEST_F(OnBadStorage, that_is_full_says_so_and_smaller_steps_go_on) {
   EXPECT_TRUE(read::eventually([&] { return memory.free_bytes() > 12_MiB; }))
       << "what failed still takes room";
   expect_to_go_on(3);
+}
+
+/// Without delays: what counts is that the kernel tells of a write that was done in part as EIO.
+TEST_F(OnBadStorage, that_is_full_below_fuse_says_so_and_smaller_steps_go_on) {
+  const SmallMemory memory(16_MiB);
+  const EmulatedStorage storage({.backing = memory.path() + "/backing"});
+  if (!storage.reason_against().empty()) GTEST_SKIP() << storage.reason_against();
+  open(storage / "run.fb", small_plan());
+  const auto receipt = write_mebibytes(*dataset_, 2, 24);
+  ASSERT_FALSE(receipt);
+  EXPECT_EQ(receipt.error().error_number(), ENOSPC) << receipt.error().message();
+  expect_to_go_on(3);
+  runtime_.reset();
 }
 
 TEST_F(OnBadStorage, whose_disk_has_less_than_it_promised_publishes_nothing_of_a_step) {

@@ -27,7 +27,7 @@ using nlohmann::json;
 struct MountPaths {
   std::string backing;
   std::string point;
-  std::string record;
+  EmulatedStorage::Setup setup;
 };
 
 /// Becomes the program, which ends when the thread that called does.
@@ -35,9 +35,12 @@ struct MountPaths {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(out, STDERR_FILENO);
+  const std::string& record = paths.setup.record;
+  const std::string& machine = paths.setup.machine;
   std::vector<const char*> words{FOREBAY_EMUFS, "mount",     "--foreground",
                                  "--no-sync",   "--machine", FOREBAY_MACHINE};
-  if (!paths.record.empty()) words.insert(words.end(), {"--record", paths.record.c_str()});
+  if (!machine.empty()) words.back() = machine.c_str();
+  if (!record.empty()) words.insert(words.end(), {"--record", record.c_str()});
   words.insert(words.end(), {paths.backing.c_str(), paths.point.c_str(), nullptr});
   ::execv(FOREBAY_EMUFS, const_cast<char* const*>(words.data()));
   ::_exit(127);
@@ -57,19 +60,20 @@ std::string document_from(int descriptor) {
 
 }  // namespace
 
-EmulatedStorage::EmulatedStorage(const std::string& record) : point_(folder_ / "mount") {
+EmulatedStorage::EmulatedStorage(const Setup& setup)
+    : point_(folder_ / "mount"),
+      backing_(setup.backing.empty() ? folder_ / "backing" : setup.backing) {
   std::filesystem::create_directory(point_);
-  std::filesystem::create_directory(folder_ / "backing");
-  reason_against_ = mount(record);
+  std::filesystem::create_directory(backing_);
+  reason_against_ = mount(setup);
 }
 
 /// Empty when it works.
-std::string EmulatedStorage::mount(const std::string& record) {
+std::string EmulatedStorage::mount(const Setup& setup) {
   std::array<int, 2> pipe{};
   EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
-  const std::string backing = folder_ / "backing";
   process_ = ::fork();
-  if (process_ == 0) become_emufs({backing, point_, record}, pipe[1]);
+  if (process_ == 0) become_emufs({backing_, point_, setup}, pipe[1]);
   ::close(pipe[1]);
   const std::string said = document_from(pipe[0]);
   ::close(pipe[0]);
@@ -94,6 +98,10 @@ void EmulatedStorage::command(const std::string& fault) const {
 
 void EmulatedStorage::break_writes(const std::string& name, std::uint64_t offset_bytes) {
   command(json{{"kind", "eio"}, {"path", name}, {"offset", offset_bytes}, {"on", "write"}}.dump());
+}
+
+void EmulatedStorage::break_syncs(const std::string& name) {
+  command(json{{"kind", "eio"}, {"path", name}, {"on", "sync"}}.dump());
 }
 
 void EmulatedStorage::limit_files(std::uint64_t size_bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage that fails when a test says so: a mount of forebay-emufs with one server, which ends with
+// Storage that fails when a test says so: a mount of forebay-emufs, which ends with
 // the test's process.
 #pragma once
 
@@ -15,8 +15,13 @@ namespace forebay::faults {
 /// Call reason_against_own_mounts() first.
 class EmulatedStorage {
  public:
-  /// Keeps all changes and syncs in the file `record`, if that is a path.
-  explicit EmulatedStorage(const std::string& record = {});
+  struct Setup {
+    std::string record = {};   ///< all changes and syncs are kept in this file; empty: they are not
+    std::string machine = {};  ///< a machine file; empty: one server without delays
+    std::string backing = {};  ///< the folder to mount; empty: one of its own
+  };
+  explicit EmulatedStorage(const Setup& setup);
+  EmulatedStorage() : EmulatedStorage(Setup()) {}
   ~EmulatedStorage();
   EmulatedStorage(const EmulatedStorage&) = delete;
   EmulatedStorage& operator=(const EmulatedStorage&) = delete;
@@ -25,9 +30,13 @@ class EmulatedStorage {
   const std::string& reason_against() const { return reason_against_; }
   std::string operator/(const std::string& name) const { return point_ + "/" + name; }
   const std::string& path() const { return point_; }
+  /// The same file where it really lies, past the mount and its page cache.
+  std::string behind(const std::string& name) const { return backing_ + "/" + name; }
 
   /// EIO from writes that touch bytes of this file, which is there, from this offset on.
   void break_writes(const std::string& name, std::uint64_t offset_bytes);
+  /// EIO from each sync of this file or folder, which is there; nothing else fails.
+  void break_syncs(const std::string& name);
   /// EDQUOT from writes that would make a file of this user longer.
   void limit_files(std::uint64_t size_bytes);
   /// Requests of data wait for as long as this lives. A test has it end before what must wait for
@@ -50,11 +59,12 @@ class EmulatedStorage {
   bool has_requests() const;
 
  private:
-  std::string mount(const std::string& record);
+  std::string mount(const Setup& setup);
   void command(const std::string& fault) const;
 
   const TemporaryFolder folder_;
   const std::string point_;
+  const std::string backing_;
   pid_t process_ = -1;
   std::string reason_against_;
 };

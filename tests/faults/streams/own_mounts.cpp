@@ -34,7 +34,7 @@ std::uint64_t free_bytes_of(const std::string& path) {
   return facts.f_bavail * facts.f_frsize;
 }
 
-std::string text_of(const std::string& path) {
+std::string said_in(const std::string& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -66,7 +66,7 @@ std::string complaint_of(const std::vector<std::string>& words) {
   int status = 0;
   ::waitpid(process, &status, 0);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  return words[0] + " failed: " + text_of(said);
+  return words[0] + " failed: " + said_in(said);
 }
 
 LoopDisk::LoopDisk(const Plan& plan) : point_(folder_ / "disk") {

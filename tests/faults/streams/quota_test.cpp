@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kTooMuch = 32_MiB;
+constexpr std::uint64_t kBeyondQuota = 32_MiB;
 
 LoopDisk::Plan btrfs() { return {.make = {"mkfs.btrfs", "-q", "-f"}, .size_bytes = 128_MiB}; }
 
@@ -43,9 +43,9 @@ TEST_P(Quota, used_up_in_mid_stream_is_told_with_path_and_offset) {
     OutputStream out = make_stream();
     const OutputFile file =
         must(out.create(*storage / "limited/data", {.publication = Publication::kWhenComplete}));
-    const Error error = error_of(out, file, kTooMuch);
+    const Error error = error_of(out, file, kBeyondQuota);
     expect_quota(error, *storage / "limited/data.tmp");
-    EXPECT_LT(error.offset_bytes().value_or(0), kTooMuch);
+    EXPECT_LT(error.offset_bytes().value_or(0), kBeyondQuota);
     expect_refusals(out, file, error);
     EXPECT_TRUE(works(submit_all(elsewhere, good, {0, 4 * kBuffer}, kBuffer)));
   }
@@ -56,7 +56,7 @@ TEST_P(Quota, used_up_in_mid_stream_is_told_with_path_and_offset) {
 
 TEST_P(Quota, too_small_for_what_is_expected_is_told_before_the_first_byte) {
   OutputStream out = make_stream();
-  const OutputFile file = must(out.create(*storage / "limited/data", kTooMuch));
+  const OutputFile file = must(out.create(*storage / "limited/data", kBeyondQuota));
   EXPECT_TRUE(works(submit_pattern(out, file, {0, kBuffer})));
   const Status drained = out.drain();
   ASSERT_FALSE(drained);

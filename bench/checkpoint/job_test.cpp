@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job's steps are there afterwards, whoever computed and whoever wrote.
+#include "bench/checkpoint/job.hpp"
+
+#include <forebay/runtime.hpp>
+
+#include <gtest/gtest.h>
+
+#include "bench/checkpoint/content.hpp"
+#include "bench/checkpoint/team_testing.hpp"
+#include "bench/frame/slices.hpp"
+
+namespace forebay::bench::checkpoint {
+namespace {
+
+constexpr std::uint32_t kStepsOfJob = 3;
+constexpr std::uint64_t kStepOfJobBytes = (5ULL << 18U) + 8;
+
+class Jobs : public testing::TestWithParam<Placement> {
+ protected:
+  Jobs() {
+    checkpoint_.folder = folder_.path();
+    checkpoint_.block_bytes = {kStepOfJobBytes};
+    checkpoint_.steps = kStepsOfJob;
+  }
+
+  /// By a program of one rank, which looks at all parts.
+  void expect_all_steps(std::uint32_t parts) const {
+    Runtime runtime;
+    const auto dataset = runtime.open_dataset(checkpoint_.folder / "job.fb");
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    EXPECT_EQ(dataset->steps().size(), kStepsOfJob);
+    for (std::uint32_t number = 0; number < kStepsOfJob; ++number)
+      for (std::uint32_t part = 0; part < parts; ++part) {
+        const ByteRange share = share_of(checkpoint_, part, parts);
+        const TouchedMemory room(share.size);
+        const auto bytes = room.bytes().first(share.size);
+        const auto read = dataset->step(number).value().read("block", Part{part}, bytes).wait();
+        ASSERT_TRUE(read) << read.error().message();
+        EXPECT_EQ(first_wrong(bytes, {number, share.offset}), std::nullopt) << "part " << part;
+      }
+  }
+
+  const Team team_ = whole_team();
+  const TeamFolder folder_{team_, "jobs"};
+  Checkpoint checkpoint_;
+};
+
+TEST_P(Jobs, write_all_steps_whoever_computes) {
+  const TouchedMemory memory(job_memory_bytes(checkpoint_, team_.size));
+  const JobSettings settings{
+      .placement = GetParam(), .computing = Computing::kProcessor, .units = 7};
+  const auto measured = measure_job(team_, checkpoint_, settings, memory.bytes());
+  ASSERT_TRUE(measured) << measured.error().message();
+  // One rank alone computes, whatever it was asked to do.
+  const bool is_given = GetParam() == Placement::kDedicated && team_.size > 1;
+  const std::uint32_t given_up = is_given ? 1 : 0;
+  EXPECT_EQ(measured->ranks_given_up, given_up);
+  EXPECT_GT(measured->computing_s, 0);
+  EXPECT_GE(measured->total_s, measured->computing_s);
+  EXPECT_GE(measured->durable_s, measured->total_s);
+  EXPECT_EQ(measured->payload_bytes, static_cast<double>(kStepsOfJob * kStepOfJobBytes));
+  if (team_.rank == 0) expect_all_steps(team_.size - given_up);
+}
+
+TEST_P(Jobs, that_cannot_be_written_fail_on_all_ranks) {
+  checkpoint_.folder /= "missing/deeper";
+  const TouchedMemory memory(job_memory_bytes(checkpoint_, team_.size));
+  const auto measured = measure_job(team_, checkpoint_, {.placement = GetParam()}, memory.bytes());
+  ASSERT_FALSE(measured);
+  EXPECT_EQ(measured.error().kind(), ErrorClass::kNotFound) << measured.error().message();
+}
+
+INSTANTIATE_TEST_SUITE_P(Both,
+                         Jobs,
+                         testing::Values(Placement::kInRank, Placement::kDedicated),
+                         [](const auto& one) {
+                           return one.param == Placement::kInRank ? "in_rank" : "dedicated";
+                         });
+
+}  // namespace
+}  // namespace forebay::bench::checkpoint

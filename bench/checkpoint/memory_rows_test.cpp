@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What strategies take of memory, with outcomes that were made up.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/checkpoint/cases.hpp"
+#include "bench/checkpoint/own_rows.hpp"
+
+namespace forebay::bench::checkpoint {
+namespace {
+
+const Case kMemory{.id = std::string(kMemoryCase), .writers = 8, .scope = Scope::kMemory};
+
+void add(Samples& samples, const std::string& name, const std::vector<Measured>& all) {
+  for (const Measured& one : all)
+    samples.add(kMemory, name, one);
+}
+
+TEST(MemoryRows, the_strategy_counts_that_uses_most_of_its_plan) {
+  Samples samples;
+  add(samples, "forebay:serial", {{.staging_over_plan = 0.5}, {.staging_over_plan = 0.5}});
+  add(samples, "forebay:gather", {{.staging_over_plan = 1.25}, {.staging_over_plan = 1.25}});
+  const auto row = memory_over_plan(samples);
+  ASSERT_TRUE(row) << row.error();
+  EXPECT_DOUBLE_EQ(row->measured.median, 1.25);
+  EXPECT_FALSE(meets(row->measured, *row->goal));
+  EXPECT_EQ(row->peers.size(), 2U);
+}
+
+TEST(MemoryRows, plans_whose_memory_was_chosen_by_hand_do_not_count) {
+  Samples samples;
+  add(samples, "forebay:brigade", {{.staging_over_plan = 1.0}});
+  add(samples, "forebay:brigade,16-mib", {{.staging_over_plan = 3.0}});
+  add(samples, "forebay:gather,whole", {{.staging_over_plan = 3.0}});
+  const auto row = memory_over_plan(samples);
+  ASSERT_TRUE(row) << row.error();
+  EXPECT_DOUBLE_EQ(row->measured.median, 1.0);
+  EXPECT_TRUE(meets(row->measured, *row->goal));
+}
+
+TEST(MemoryRows, a_chain_is_compared_with_a_writer_that_gathers_all_in_each_round) {
+  Samples samples;
+  const double mib = 1024.0 * 1024.0;
+  add(samples, "forebay:brigade",
+      {{.memory_sum_bytes = 6, .staging_bytes = 3 * mib},
+       {.memory_sum_bytes = 60, .staging_bytes = 30 * mib}});
+  add(samples, "forebay:gather,whole",
+      {{.memory_sum_bytes = 8, .staging_bytes = 6 * mib},
+       {.memory_sum_bytes = 80, .staging_bytes = 60 * mib}});
+  const auto row = brigade_memory(samples);
+  ASSERT_TRUE(row) << row.error();
+  EXPECT_DOUBLE_EQ(row->measured.low, 0.5);
+  EXPECT_DOUBLE_EQ(row->measured.high, 0.5);
+  ASSERT_EQ(row->peers.size(), 3U);
+  EXPECT_DOUBLE_EQ(row->peers[0].measured.median, 0.75) << "resident memory";
+  EXPECT_EQ(row->peers[1].unit, "MiB");
+  EXPECT_DOUBLE_EQ(row->peers[1].measured.high, 30);
+}
+
+TEST(MemoryRows, say_who_is_missing) {
+  Samples samples;
+  EXPECT_EQ(memory_over_plan(samples).error(), std::string(kMemoryCase) + " was not measured");
+  add(samples, "forebay:gather,whole", {{.staging_bytes = 1}});
+  EXPECT_EQ(brigade_memory(samples).error(), "no contender named forebay:brigade");
+  samples.forget(kMemory, "forebay:gather,whole");
+  add(samples, "forebay:brigade", {{.staging_bytes = 1}});
+  EXPECT_EQ(brigade_memory(samples).error(), "no contender named forebay:gather,whole");
+}
+
+TEST(Cases, of_memory_answer_no_goal_of_speed) {
+  for (const GoalRow& goal : all_goals())
+    for (const Case& in : goal.cases)
+      EXPECT_EQ(in.scope, Scope::kEverywhere) << goal.id;
+}
+
+}  // namespace
+}  // namespace forebay::bench::checkpoint

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`forebay study`: what follows from cells that were played, and the real program where it is
+built."""
+
+import pytest
+
+from forebay import checkpoint_study, native
+from forebay.cli.study import checkpoint_words
+
+STEP_MB = 100
+BUILT = native.is_there("forebay-study")
+
+
+def cell(strategy, writers, files, mb_per_s):
+    durable_s = STEP_MB / mb_per_s
+    return {
+        "strategy": strategy,
+        "writers": writers,
+        "files": files,
+        "named_s": 0.001,
+        "handed_s": 0,
+        "written_s": durable_s,
+        "durable_s": durable_s,
+        "mb_per_s": mb_per_s,
+    }
+
+
+def machine(name, rates, own_files=200):
+    """A machine with these rates of reduced-blocking, by writers and files."""
+    cells = [cell("reduced-blocking", *shape, rate) for shape, rate in rates.items()]
+    cells += [cell("file-per-process", 16, 16, own_files)]
+    cells += [cell("brigade", 4, 4, 390), cell("gather", 4, 4, 312)]
+    shared = cell("reduced-blocking", 16, 1, 150)
+    return {"name": name, "about": "", "nodes": 4, "cells": cells, "shared": shared}
+
+
+LUSTRE = machine("lustre-small", {(1, 1): 100, (4, 1): 200, (4, 4): 395, (8, 4): 300, (8, 8): 400})
+PVFS = machine("pvfs-small", {(1, 1): 400, (4, 1): 400, (4, 4): 300, (8, 4): 400, (8, 8): 404})
+DOCUMENT = {
+    "ranks": 16,
+    "bytes_per_rank": 6_250_000,
+    "sizes": "equal",
+    "step_bytes": 100_000_000,
+    "machines": [LUSTRE, PVFS],
+}
+
+
+def test_the_best_cell_is_the_smallest_of_those_that_are_as_good():
+    assert checkpoint_study.shape_of(checkpoint_study.sweet_spot(LUSTRE)) == (4, 4)
+    assert checkpoint_study.shape_of(checkpoint_study.sweet_spot(PVFS)) == (1, 1)
+
+
+def test_of_cells_that_are_as_good_one_whose_files_are_not_shared_is_best():
+    cells = [cell("baton", 2, 1, 100), cell("baton", 8, 8, 99)]
+    assert checkpoint_study.best_of(cells)["files"] == 8
+
+
+def test_the_loss_is_what_the_other_machines_best_cell_does_not_reach():
+    on_lustre, on_pvfs = checkpoint_study.losses([LUSTRE, PVFS])
+    assert on_lustre == pytest.approx([0, 1 - 100 / 395])
+    assert on_pvfs == pytest.approx([1 - 300 / 400, 0])
+
+
+def test_orderings_have_factors_and_verdicts():
+    found = checkpoint_study.orderings(LUSTRE)
+    factors = [one.factor for one in found]
+    assert factors == pytest.approx([400 / 200, 400 / 150, 395 / 200, 390 / 312])
+    assert [one.holds for one in found] == [True, True, True, True]
+    slow = machine("lustre-small", {(4, 4): 395, (4, 1): 390}, own_files=390)
+    assert [one.holds for one in checkpoint_study.orderings(slow)] == [False, True, False, True]
+
+
+def test_results_are_rows_with_goals():
+    rows = {row["id"]: row for row in checkpoint_study.results_of(DOCUMENT)["results"]}
+    assert (rows["ckpt.pfs.ordering"]["value"], rows["ckpt.pfs.ordering"]["goal"]) == (4, 4)
+    assert (rows["ckpt.pfs.sweet_spot"]["value"], rows["ckpt.pfs.sweet_spot"]["goal"]) == (2, 2)
+    assert all(row["met"] and row["better"] == "higher" for row in rows.values())
+
+
+def test_what_was_not_played_is_left_out_with_a_reason():
+    found = checkpoint_study.results_of({**DOCUMENT, "machines": [PVFS]})
+    assert found["results"] == []
+    assert "lustre-small" in found["left_out"]["ckpt.pfs.ordering"]
+    assert "two machines" in found["left_out"]["ckpt.pfs.sweet_spot"]
+
+
+def test_words_of_the_program_are_those_of_the_command():
+    question = {
+        "machines": ("nfs", "my.toml"),
+        "ranks": 8,
+        "nodes": None,
+        "bytes_per_rank": 800,
+        "sizes": "exponential",
+        "presets": ("baton",),
+    }
+    words = "checkpoint --ranks 8 --bytes-per-rank 800 --sizes exponential"
+    words += " --machine nfs --machine my.toml --strategy baton"
+    assert checkpoint_words(question) == words.split()
+
+
+def test_tables_show_cells_orderings_and_losses(forebay, answers):
+    answers("forebay-study", DOCUMENT)
+    ran = forebay("study", "checkpoint", "--ranks", "16")
+    assert ran.code == 0, ran.err
+    for words in (
+        "▸395",
+        "▸400",
+        "one shared file",
+        "Orderings",
+        "Loss in %",
+        "best of pvfs-small",
+    ):
+        assert words in ran.out
+    assert "ckpt.pfs.ordering: 4 orderings" in ran.out
+    assert "ckpt.pfs.sweet_spot: 2 machines" in ran.out
+
+
+def test_json_has_everything_and_nothing_else_is_printed(forebay, answers):
+    answers("forebay-study", DOCUMENT)
+    ran = forebay("study", "checkpoint", "--json", "-")
+    assert [row["id"] for row in ran.json["results"]] == [
+        "ckpt.pfs.ordering",
+        "ckpt.pfs.sweet_spot",
+    ]
+    assert ran.json["machines"][0]["best"]["writers"] == 4
+    assert len(ran.json["orderings"]) == 4
+    assert ran.json["parameters"]["ranks"] == 16
+
+
+def test_a_picture_is_drawn(forebay, answers, tmp_path):
+    answers("forebay-study", DOCUMENT)
+    file = tmp_path / "cells.png"
+    assert forebay("study", "checkpoint", "--plot", file).code == 0
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_size_that_is_none_is_refused(forebay):
+    ran = forebay("study", "checkpoint", "--bytes", "many")
+    assert ran.code == 2
+    assert "--bytes: 'many' is no size" in ran.err
+
+
+@pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
+def test_the_real_program_plays_machines_and_refuses_others(forebay):
+    ran = forebay("study", "checkpoint", "--ranks", "16", "--bytes", "64KiB", "--json", "-")
+    assert ran.code == 0, ran.err
+    assert len(ran.json["machines"]) == 3
+    assert ran.json["results"][0]["value"] == 4
+    refused = forebay("study", "checkpoint", "--machine", "no-such-machine")
+    assert refused.code == 1
+    assert "no-such-machine" in refused.err

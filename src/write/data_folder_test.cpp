@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// New files and how they are cut: wishes that nobody grants are told once, and stop nothing.
+#include "write/data_folder.hpp"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "storage/testing.hpp"
+
+namespace forebay::write {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class Lines final : public LogSink {
+ public:
+  void write(LogLevel /*level*/, std::string_view line) noexcept override {
+    lines.emplace_back(line);
+  }
+  std::vector<std::string> lines;
+};
+
+struct Folders {
+  DataFolder folder_with(const storage::StripeWish& wish,
+                         std::optional<storage::FileSystem> file_system = {}) {
+    return DataFolder(
+        {.folder = place.path(), .stripes = wish, .log = &log, .file_system = file_system});
+  }
+  storage::TemporaryFolder place;
+  Lines log;
+};
+
+TEST(DataFolder, says_once_that_stripes_cannot_be_wished_for) {
+  Folders folders;
+  DataFolder folder = folders.folder_with({.stripe_bytes = 1_MiB});
+  EXPECT_TRUE(folder.create({.group = 1, .file = 0}, 4096));
+  EXPECT_TRUE(folder.create({.group = 2, .file = 0}, 4096));
+  EXPECT_THAT(folders.log.lines, ElementsAre(HasSubstr("says nothing of how a file is cut")));
+}
+
+TEST(DataFolder, says_nothing_where_nobody_wishes) {
+  Folders folders;
+  DataFolder folder = folders.folder_with({});
+  EXPECT_TRUE(folder.create({.group = 1, .file = 0}, 4096));
+  EXPECT_TRUE(folders.log.lines.empty());
+}
+
+TEST(DataFolder, makes_files_as_ever_where_lustre_refuses_a_layout) {
+  Folders folders;
+  DataFolder folder = folders.folder_with({.server_count = 4}, storage::FileSystem::kLustre);
+  const auto file = folder.create({.group = 1, .file = 0}, 4096);
+  ASSERT_TRUE(file) << file.error().message();
+  EXPECT_THAT(folders.log.lines, ElementsAre(HasSubstr("cut a new file over servers")));
+  EXPECT_TRUE(folder.open({.group = 1, .file = 0}));
+}
+
+}  // namespace
+}  // namespace forebay::write

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/decision.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include <sys/stat.h>
+
+#include "base/assert.hpp"
+#include "write/leftovers.hpp"
+
+namespace forebay::write {
+
+namespace {
+
+constexpr mode_t kFolderMode = 0777;  ///< less what the umask takes
+
+/// The lease lies in it, so it comes first. That it is durable is the publisher's concern.
+Status make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), kFolderMode) == 0 || errno == EEXIST) return {};
+  return failure(system_error({.operation = "make a dataset", .path = path}, errno));
+}
+
+/// What travels before the path and the plan.
+struct Head {
+  Found found;
+  std::uint64_t path_bytes = 0;
+};
+
+}  // namespace
+
+Result<Decision> decide(const std::string& path, const WriteFacts& facts, const WritePlan& wanted) {
+  auto plan = plan_write(facts, wanted);
+  if (!plan) return failure(located(plan.error(), path));
+  Decision decision{.path = path, .plan = std::move(*plan)};
+  if (const Status made = make_folder(path); !made) return failure(made.error());
+  auto lease = Lease::acquire(path);
+  if (!lease) return failure(lease.error());
+  decision.lease = std::move(*lease);
+  auto publisher = Publisher::open(path);
+  if (!publisher) return failure(publisher.error());
+  decision.publisher = std::move(*publisher);
+  Found& found = decision.found;
+  const auto first_group = claim_groups(path, decision.publisher->steps());
+  if (!first_group) return failure(first_group.error());
+  // Whoever took the lease over before may have claimed the same.
+  if (const Status is_mine = decision.lease->check(); !is_mine) return failure(is_mine.error());
+  found.first_group = *first_group;
+  remove_leftovers(path, decision.publisher->steps(), found.first_group);
+  found.dataset = decision.publisher->dataset();
+  for (const format::StepEntry& step : decision.publisher->steps()) {
+    found.newest_step = step.step;
+    found.has_steps = true;
+  }
+  return decision;
+}
+
+/// A plan travels as the text that people write; its reason with it.
+comm::Bytes bytes_of(const Decision& decision) {
+  const std::string text = decision.path + to_toml(decision.plan);
+  const Head head{decision.found, decision.path.size()};
+  comm::Bytes bytes(sizeof head + text.size());
+  std::memcpy(bytes.data(), &head, sizeof head);
+  std::memcpy(bytes.data() + sizeof head, text.data(), text.size());
+  return bytes;
+}
+
+Result<Decision> decision_from(std::span<const std::byte> bytes) {
+  Head head;
+  FOREBAY_ASSERT(bytes.size() >= sizeof head);
+  std::memcpy(&head, bytes.data(), sizeof head);
+  const auto rest = bytes.subspan(sizeof head);
+  const std::string_view text(reinterpret_cast<const char*>(rest.data()), rest.size());
+  FOREBAY_ASSERT(text.size() >= head.path_bytes);
+  Decision decision{.path = std::string(text.substr(0, head.path_bytes))};
+  decision.found = head.found;
+  auto plan = write_plan_from(text.substr(head.path_bytes), decision.path);
+  if (!plan) return failure(plan.error());
+  decision.plan = std::move(*plan);
+  return decision;
+}
+
+}  // namespace forebay::write

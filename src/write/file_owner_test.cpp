@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// The owner of a file alone: places, turns, and the index that closes a step.
+#include "write/file_owner.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+#include "comm/error_bytes.hpp"
+#include "write/role_testing.hpp"
+
+namespace forebay::write {
+namespace {
+
+using format::kPageBytes;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t kAlignmentBytes = 64_KiB;
+constexpr format::DatasetId kOwnedDataset{std::byte{3}};
+
+StepName step_of_group(std::uint64_t number, std::uint64_t group) { return {number, group}; }
+
+/// Three writers of one file, at any time.
+WritePlan shared_file(std::uint32_t steps_per_group = 1) {
+  WritePlan plan{.strategy = Strategy::kReducedBlocking, .writers = 3, .files = 1};
+  plan.alignment_bytes = kAlignmentBytes;
+  plan.steps_in_flight = 2;
+  plan.steps_per_group = steps_per_group;
+  return plan;
+}
+
+/// The same, one after the other.
+WritePlan baton() {
+  WritePlan plan{.strategy = Strategy::kBaton, .writers = 3, .files = 1};
+  plan.steps_in_flight = 2;
+  plan.steps_per_group = 1;
+  return plan;
+}
+
+/// A place that was given: to whom, for which question, where.
+struct Given {
+  std::uint32_t to = 0;
+  std::uint64_t question = 0;
+  std::uint64_t offset = 0;
+
+  friend bool operator==(const Given&, const Given&) = default;
+};
+using Places = std::vector<Given>;
+
+class FileOwnerAlone : public ::testing::Test {
+ protected:
+  void start(const WritePlan& plan) {
+    context_ = std::make_unique<TestContext>(crew_of(3), plan, 0);
+    owner_ = std::make_unique<FileOwner>(*context_, FileOwner::Setup{kOwnedDataset, 1, 0});
+    owner_->start();
+  }
+  void start_with_file(const WritePlan& plan) {
+    start(plan);
+    context_->answer_all(LaneCall::kCreate);
+  }
+  Places given() {
+    Places places;
+    for (const Sent& letter : context_->take(LetterKind::kPlace))
+      places.push_back({letter.to, letter.words[0], letter.words[1]});
+    return places;
+  }
+  /// With room before it for all that they have.
+  void tell_parts(const StepName& name) {
+    owner_->asked({0}, name, 0, 1_MiB);
+    for (std::uint32_t rank = 0; rank < 3; ++rank)
+      owner_->part_came({rank}, name, to_bytes(rank_step_of(name.step, rank * 10, 2)));
+    context_->settle();
+  }
+  std::string failure() {
+    const Sent letter = context_->take_one(LetterKind::kFailed);
+    EXPECT_EQ(letter.to, Routes::coordinator());
+    return letter.payload.empty() ? "" : comm::error_from(letter.payload).message();
+  }
+  /// Of the files that are removed.
+  std::vector<std::uint64_t> removed_groups() const {
+    std::vector<std::uint64_t> groups;
+    for (const LaneRequest& request : context_->asked(LaneCall::kRemove))
+      groups.push_back(request.name.group);
+    return groups;
+  }
+
+  std::unique_ptr<TestContext> context_;
+  std::unique_ptr<FileOwner> owner_;
+};
+
+TEST_F(FileOwnerAlone, has_files_made_ahead_of_the_steps_that_need_them) {
+  start(shared_file());
+  const auto made = context_->asked(LaneCall::kCreate);
+  ASSERT_EQ(made.size(), 2U);
+  EXPECT_EQ(made[0].name, (format::DataFileName{1, 0}));
+  EXPECT_EQ(made[1].name, (format::DataFileName{2, 0}));
+  owner_->asked({1}, step_of_group(5, 2), 0, 100);
+  EXPECT_EQ(context_->asked(LaneCall::kCreate).back().name, (format::DataFileName{3, 0}));
+}
+
+TEST_F(FileOwnerAlone, gives_places_in_the_order_of_arrival_at_multiples_of_the_alignment) {
+  start_with_file(shared_file());
+  owner_->asked({2}, step_of_group(1, 1), 7, 100);
+  owner_->asked({0}, step_of_group(1, 1), 1, kAlignmentBytes);
+  owner_->asked({1}, step_of_group(1, 1), 4, kAlignmentBytes + 1);
+  owner_->asked({2}, step_of_group(1, 1), 8, 1);
+  EXPECT_EQ(given(), (Places{{2, 7, kPageBytes},
+                             {0, 1, kPageBytes + kAlignmentBytes},
+                             {1, 4, kPageBytes + 2 * kAlignmentBytes},
+                             {2, 8, kPageBytes + 4 * kAlignmentBytes}}));
+}
+
+TEST_F(FileOwnerAlone, questions_wait_for_the_file_and_keep_their_order) {
+  start(shared_file());
+  owner_->asked({2}, step_of_group(1, 1), 7, 100);
+  owner_->asked({0}, step_of_group(1, 1), 1, 100);
+  EXPECT_EQ(given(), Places{});
+  context_->answer(LaneCall::kCreate);
+  EXPECT_EQ(given(), (Places{{2, 7, kPageBytes}, {0, 1, kPageBytes + kAlignmentBytes}}));
+}
+
+TEST_F(FileOwnerAlone, steps_of_two_groups_have_files_of_their_own) {
+  start_with_file(shared_file());
+  owner_->asked({1}, step_of_group(1, 1), 0, 100);
+  owner_->asked({1}, step_of_group(2, 2), 1, 100);
+  EXPECT_EQ(given(), (Places{{1, 0, kPageBytes}, {1, 1, kPageBytes}}));
+}
+
+TEST_F(FileOwnerAlone, room_that_was_too_much_comes_back_unless_something_lies_behind_it) {
+  start_with_file(shared_file());
+  const std::uint64_t large = 4 * kAlignmentBytes;
+  owner_->asked({0}, step_of_group(1, 1), 0, large);
+  owner_->trim(1, {kPageBytes, large}, 100);
+  owner_->asked({1}, step_of_group(1, 1), 1, large);
+  owner_->asked({2}, step_of_group(1, 1), 2, 100);
+  owner_->trim(1, {kPageBytes + kAlignmentBytes, large}, 100);
+  owner_->asked({0}, step_of_group(1, 1), 3, 100);
+  EXPECT_EQ(given(), (Places{{0, 0, kPageBytes},
+                             {1, 1, kPageBytes + kAlignmentBytes},
+                             {2, 2, kPageBytes + 5 * kAlignmentBytes},
+                             {0, 3, kPageBytes + 6 * kAlignmentBytes}}));
+}
+
+TEST_F(FileOwnerAlone, a_file_that_cannot_be_made_fails_its_steps_and_no_other) {
+  start(shared_file());
+  owner_->asked({1}, step_of_group(1, 1), 0, 100);
+  context_->answer(LaneCall::kCreate, failed("no room", ENOSPC));
+  EXPECT_THAT(failure(), HasSubstr("no room"));
+  EXPECT_EQ(given(), Places{});
+  context_->answer(LaneCall::kCreate);
+  owner_->asked({1}, step_of_group(2, 2), 1, 100);
+  EXPECT_EQ(given().size(), 1U);
+  EXPECT_TRUE(context_->take(LetterKind::kFailed).empty());
+}
+
+TEST_F(FileOwnerAlone, ranks_that_begin_different_steps_are_told_so) {
+  start_with_file(shared_file());
+  owner_->asked({0}, step_of_group(1, 1), 0, 100);
+  owner_->asked({1}, step_of_group(2, 1), 0, 100);
+  EXPECT_THAT(failure(), HasSubstr("ranks have begun different steps"));
+  EXPECT_EQ(given().size(), 1U);
+}
+
+TEST_F(FileOwnerAlone, a_turn_of_the_baton_ends_before_the_next_one_begins) {
+  start_with_file(baton());
+  owner_->asked({1}, step_of_group(1, 1), 0, 100);
+  owner_->asked({2}, step_of_group(1, 1), 0, 100);
+  owner_->asked({0}, step_of_group(1, 1), 0, 100);
+  owner_->asked({1}, step_of_group(1, 1), 1, 100);  // its turn: at once
+  EXPECT_EQ(given(), (Places{{1, 0, kPageBytes}, {1, 1, 2 * kPageBytes}}));
+  owner_->turn_over({2});  // it is not its turn
+  EXPECT_EQ(given(), Places{});
+  owner_->turn_over({1});
+  EXPECT_EQ(given(), (Places{{2, 0, 3 * kPageBytes}}));
+  owner_->turn_over({2});
+  EXPECT_EQ(given(), (Places{{0, 0, 4 * kPageBytes}}));
+}
+
+TEST_F(FileOwnerAlone, who_comes_to_its_turn_gets_all_that_it_has_asked_for) {
+  start_with_file(baton());
+  owner_->asked({1}, step_of_group(1, 1), 0, 100);
+  owner_->asked({2}, step_of_group(1, 1), 0, 100);
+  owner_->asked({0}, step_of_group(1, 1), 0, 100);
+  owner_->asked({2}, step_of_group(1, 1), 1, 100);
+  given();
+  owner_->turn_over({1});
+  EXPECT_EQ(given(), (Places{{2, 0, 2 * kPageBytes}, {2, 1, 3 * kPageBytes}}));
+}
+
+TEST_F(FileOwnerAlone, a_silent_holder_loses_its_turn_when_its_lease_is_over) {
+  start_with_file(baton());
+  owner_->asked({1}, step_of_group(1, 1), 0, 100);
+  EXPECT_EQ(owner_->due(), std::nullopt) << "nobody waits";
+  owner_->asked({2}, step_of_group(1, 1), 0, 100);
+  given();
+  const auto due = owner_->due();
+  ASSERT_TRUE(due.has_value());
+  EXPECT_LE(*due, steady_clock::now() + kTurnLease);
+  owner_->tick(*due - milliseconds(1));
+  EXPECT_EQ(given(), Places{});
+  owner_->tick(*due);
+  EXPECT_EQ(given(), (Places{{2, 0, 2 * kPageBytes}}));
+  owner_->turn_over({1});  // wakes up: it is the other one's turn
+  owner_->asked({0}, step_of_group(1, 1), 0, 100);
+  EXPECT_EQ(given(), Places{});
+}
+
+TEST_F(FileOwnerAlone, a_lost_holder_loses_its_turn_and_fails_its_step) {
+  start_with_file(baton());
+  owner_->asked({1}, step_of_group(1, 1), 0, 100);
+  owner_->asked({2}, step_of_group(1, 1), 0, 100);
+  given();
+  owner_->gone({1}, broken("killed"));
+  EXPECT_EQ(given(), (Places{{2, 0, 2 * kPageBytes}}));
+  EXPECT_THAT(failure(), HasSubstr("killed"));
+}
+
+TEST_F(FileOwnerAlone, questions_of_a_failed_step_hold_up_no_turn) {
+  start_with_file(baton());
+  owner_->asked({1}, step_of_group(1, 1), 0, 100);
+  owner_->asked({2}, step_of_group(1, 1), 0, 100);
+  owner_->asked({0}, step_of_group(2, 2), 0, 100);
+  given();
+  owner_->resolved(step_of_group(1, 1), failed("skipped"));
+  owner_->turn_over({1});
+  EXPECT_EQ(given(), (Places{{0, 0, kPageBytes}}));
+}
+
+TEST_F(FileOwnerAlone, the_index_is_written_when_all_have_told_behind_everything_else) {
+  start_with_file(shared_file());
+  for (std::uint32_t rank = 0; rank < 3; ++rank)
+    owner_->asked({rank}, step_of_group(1, 1), 0, 1600);
+  for (std::uint32_t rank = 0; rank < 2; ++rank)
+    owner_->part_came({rank}, step_of_group(1, 1), to_bytes(rank_step_of(1, rank * 10, 2)));
+  owner_->part_came({1}, step_of_group(1, 1), to_bytes(rank_step_of(1, 10, 2)));  // told twice
+  context_->settle();
+  EXPECT_TRUE(context_->asked(LaneCall::kWrite).empty());
+  owner_->part_came({2}, step_of_group(1, 1), to_bytes(rank_step_of(1, 20, 2)));
+  context_->settle();
+  const auto written = context_->asked(LaneCall::kWrite);
+  ASSERT_EQ(written.size(), 1U);
+  EXPECT_EQ(written[0].offset, kPageBytes + 3 * kAlignmentBytes);
+  EXPECT_TRUE(context_->asked(LaneCall::kSeal).empty()) << "before the index is there";
+  context_->answer(LaneCall::kWrite);
+  EXPECT_TRUE(context_->take(LetterKind::kSealed).empty()) << "before it is durable";
+  ASSERT_EQ(context_->asked(LaneCall::kSeal).size(), 1U);
+  EXPECT_EQ(context_->asked(LaneCall::kSeal)[0].offset,
+            written[0].offset + written[0].bytes.size());
+  context_->answer(LaneCall::kSeal);
+  const Sent sealed = context_->take_one(LetterKind::kSealed);
+  const auto letter = letter_from<SealedLetter>(sealed.payload);
+  EXPECT_EQ(letter.step, step_of_group(1, 1));
+  EXPECT_EQ(letter.parts, 3U);
+  EXPECT_EQ(letter.index.offset, written[0].offset);
+  EXPECT_EQ(letter.raw_bytes, 6U * 800);
+}
+
+TEST_F(FileOwnerAlone, parts_that_come_before_the_file_is_there_are_kept) {
+  start(shared_file());
+  tell_parts(step_of_group(1, 1));
+  EXPECT_TRUE(context_->asked(LaneCall::kWrite).empty());
+  context_->answer(LaneCall::kCreate);
+  EXPECT_EQ(context_->asked(LaneCall::kWrite).size(), 1U);
+}
+
+TEST_F(FileOwnerAlone, a_file_of_several_steps_is_cut_to_its_length_with_the_last) {
+  start_with_file(shared_file(2));
+  tell_parts(step_of_group(1, 1));
+  context_->answer(LaneCall::kWrite);
+  EXPECT_TRUE(context_->asked(LaneCall::kSeal).empty());
+  EXPECT_TRUE(context_->answer(LaneCall::kSync));
+  context_->take_one(LetterKind::kSealed);
+  owner_->resolved(step_of_group(1, 1), {});
+  tell_parts(step_of_group(2, 1));
+  context_->answer(LaneCall::kWrite);
+  EXPECT_TRUE(context_->asked(LaneCall::kSync).empty());
+  EXPECT_TRUE(context_->answer(LaneCall::kSeal));
+  context_->take_one(LetterKind::kSealed);
+}
+
+TEST_F(FileOwnerAlone, an_index_that_cannot_be_written_fails_the_step_and_is_not_synced) {
+  start_with_file(shared_file());
+  tell_parts(step_of_group(1, 1));
+  context_->answer(LaneCall::kWrite, failed("a bad place"));
+  EXPECT_THAT(failure(), HasSubstr("a bad place"));
+  EXPECT_TRUE(context_->asked(LaneCall::kSeal).empty());
+  EXPECT_TRUE(context_->take(LetterKind::kSealed).empty());
+}
+
+TEST_F(FileOwnerAlone, a_sync_that_fails_fails_the_step_and_its_file_goes) {
+  start_with_file(shared_file());
+  tell_parts(step_of_group(1, 1));
+  context_->answer(LaneCall::kWrite);
+  context_->answer(LaneCall::kSeal, failed("lost bytes"));
+  EXPECT_THAT(failure(), HasSubstr("lost bytes"));
+  EXPECT_TRUE(context_->take(LetterKind::kSealed).empty());
+  owner_->resolved(step_of_group(1, 1), failed("lost bytes"));
+  EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{1});
+}
+
+TEST_F(FileOwnerAlone, two_ranks_with_the_same_part_are_told_and_nothing_is_written) {
+  start_with_file(shared_file());
+  owner_->asked({0}, step_of_group(1, 1), 0, 1_MiB);
+  for (std::uint32_t rank = 0; rank < 3; ++rank)
+    owner_->part_came({rank}, step_of_group(1, 1),
+                      to_bytes(rank_step_of(1, rank == 2 ? 0 : rank * 10, 1)));
+  context_->settle();
+  if (context_->answer(LaneCall::kWrite)) FAIL() << "an index with a part twice";
+  EXPECT_THAT(failure(), HasSubstr("density"));
+}
+
+TEST_F(FileOwnerAlone, what_comes_of_a_step_that_was_given_up_is_not_answered) {
+  start_with_file(shared_file());
+  owner_->asked({0}, step_of_group(1, 1), 0, 100);
+  given();
+  owner_->resolved(step_of_group(1, 1), failed("skipped"));
+  EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{1});
+  tell_parts(step_of_group(1, 1));
+  EXPECT_EQ(given(), Places{});
+  EXPECT_TRUE(context_->asked(LaneCall::kWrite).empty());
+}
+
+TEST_F(FileOwnerAlone, a_file_with_a_published_step_stays_when_another_one_in_it_fails) {
+  start_with_file(shared_file(2));
+  owner_->asked({0}, step_of_group(1, 1), 0, 100);
+  owner_->resolved(step_of_group(1, 1), {});
+  owner_->asked({0}, step_of_group(2, 1), 1, 100);
+  owner_->resolved(step_of_group(2, 1), failed("skipped"));
+  EXPECT_TRUE(removed_groups().empty());
+}
+
+TEST_F(FileOwnerAlone, a_step_that_the_coordinator_may_have_published_keeps_its_file) {
+  start_with_file(shared_file());
+  tell_parts(step_of_group(1, 1));
+  context_->answer_all(LaneCall::kWrite);
+  context_->answer_all(LaneCall::kSeal);
+  context_->take_one(LetterKind::kSealed);
+  owner_->gone({Routes::coordinator()}, Error({.kind = ErrorClass::kClosed, .operation = "x"}));
+  owner_->end();
+  EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{2});
+}
+
+TEST_F(FileOwnerAlone, an_end_in_the_midst_of_sealing_writes_no_index) {
+  start_with_file(shared_file());
+  owner_->asked({0}, step_of_group(1, 1), 0, 1_MiB);
+  for (std::uint32_t rank = 0; rank < 3; ++rank)
+    owner_->part_came({rank}, step_of_group(1, 1), to_bytes(rank_step_of(1, rank * 10, 2)));
+  owner_->end();
+  context_->settle();
+  EXPECT_TRUE(context_->asked(LaneCall::kWrite).empty());
+}
+
+TEST_F(FileOwnerAlone, files_that_nobody_needed_go_at_the_end) {
+  start_with_file(shared_file(2));
+  owner_->asked({0}, step_of_group(1, 1), 0, 100);
+  owner_->resolved(step_of_group(1, 1), {});
+  context_->answer_all(LaneCall::kCreate);  // of the second group, ahead
+  owner_->end();
+  EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{2});
+  ASSERT_EQ(context_->asked(LaneCall::kSeal).size(), 1U);
+  EXPECT_EQ(context_->asked(LaneCall::kSeal)[0].offset, kPageBytes + kAlignmentBytes);
+}
+
+}  // namespace
+}  // namespace forebay::write

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packer alone: which chunks blocks become, and that what is in them is what was put, with the
+// checksums that readers will look for.
+#include "write/packer.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+#include "format/codec.hpp"
+#include "shm/buffer_source.hpp"
+#include "write/hashed_copy.hpp"
+
+namespace forebay::write {
+namespace {
+
+using format::kPageBytes;
+using format::kPieceBytes;
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t kSegmentBytes = 2_MiB;
+constexpr format::DatasetId kPackedDataset{std::byte{5}};
+constexpr std::uint64_t kStep = 9;
+const format::FieldDefinition kField{.name = "density", .type = ElementType::kFloat64};
+
+std::vector<double> numbers(std::uint64_t count, std::uint64_t seed, std::uint64_t distinct) {
+  std::mt19937_64 random(seed);
+  std::vector<double> values(count);
+  for (double& value : values)
+    value = static_cast<double>(random() % distinct);
+  return values;
+}
+/// That get no smaller by much.
+std::vector<double> noise(std::uint64_t count, std::uint64_t seed) {
+  return numbers(count, seed, UINT64_MAX);
+}
+
+BlockPlace part(std::uint64_t number, std::uint64_t elements) {
+  return {.field = kField, .part = number, .extents = {elements}};
+}
+
+class PackerAlone : public ::testing::Test {
+ protected:
+  void start(std::uint32_t segments, Packer::Setup setup = {}) {
+    auto staging = Staging::make({.memory_bytes = segments * kSegmentBytes,
+                                  .segment_bytes = kSegmentBytes,
+                                  .ready_bytes = 0});
+    ASSERT_TRUE(staging) << staging.error().message();
+    staging_ = *staging;
+    setup.staging = staging_;
+    setup.dataset = kPackedDataset;
+    setup.step = {kStep, 1};
+    setup.origin = 3;
+    setup.offer = [this](std::vector<PackedChunk> chunks) {
+      std::ranges::move(chunks, std::back_inserter(offered_));
+    };
+    setup.press = [this] { ++presses_; };
+    packer_ = std::make_unique<Packer>(std::move(setup));
+  }
+  void add(std::uint64_t number, const std::vector<double>& values) {
+    const Status added =
+        packer_->add(part(number, values.size()), std::as_bytes(std::span(values)));
+    ASSERT_TRUE(added) << added.error().message();
+  }
+  /// The bytes of a region, as its chunks bring them together; each of them continues the one
+  /// before, and the last one alone says so.
+  std::vector<std::byte> region(std::uint32_t number) const {
+    std::vector<std::byte> bytes;
+    bool is_whole = false;
+    for (const PackedChunk& packed : offered_) {
+      const Chunk& chunk = packed.chunk;
+      if (chunk.region != number) continue;
+      EXPECT_FALSE(is_whole);
+      EXPECT_EQ(chunk.offset, bytes.size());
+      EXPECT_EQ(chunk.bytes % kPageBytes, 0U);
+      EXPECT_EQ(chunk.bytes, packed.bytes.size());
+      EXPECT_EQ(chunk.origin, 3U);
+      EXPECT_LE(chunk.offset + chunk.bytes, chunk.region_bytes);
+      bytes.insert(bytes.end(), packed.bytes.begin(), packed.bytes.end());
+      is_whole = chunk.is_last;
+    }
+    EXPECT_TRUE(is_whole);
+    return bytes;
+  }
+  /// Works out what the agent would.
+  void hash_all() {
+    for (const PackedChunk& packed : offered_)
+      for (const PieceToHash& piece : packed.to_hash)
+        packer_->record().piece_checksums[piece.number] = hash_of(piece.bytes, piece.seed);
+  }
+  /// That a block is there as it was put.
+  void expect_holds(std::size_t number, const std::vector<double>& values) {
+    const RankStep& record = packer_->record();
+    ASSERT_GT(record.blocks.size(), number);
+    const BlockRecord& block = record.blocks[number];
+    const auto raw = std::as_bytes(std::span(values));
+    ASSERT_EQ(block.raw_bytes, raw.size());
+    EXPECT_EQ(block.offset % format::kBlockAlignmentBytes, 0U);
+    const auto bytes = region(block.region);
+    ASSERT_LE(block.offset + block.stored_bytes, bytes.size());
+    const auto stored = std::span(bytes).subspan(block.offset, block.stored_bytes);
+    const auto field = format::field_seed(format::step_seed(kPackedDataset, kStep), kField.name);
+    const auto seed = format::part_seed(field, block.part);
+    std::uint64_t begin = 0;
+    for (std::uint64_t piece = 0; piece < format::piece_count(raw.size()); ++piece) {
+      const auto wanted = raw.subspan(piece * kPieceBytes)
+                              .first(std::min(kPieceBytes, raw.size() - piece * kPieceBytes));
+      const bool is_compressed = block.codec != format::Codec::kNone;
+      const std::uint64_t end =
+          is_compressed ? record.piece_ends.at(block.first_piece + piece) : begin + wanted.size();
+      std::vector<std::byte> got(wanted.size());
+      const Status read =
+          format::decompress_piece(block.codec, stored.subspan(begin, end - begin), got);
+      ASSERT_TRUE(read) << read.error().message();
+      EXPECT_TRUE(same_bytes(got, wanted)) << "piece " << piece;
+      const std::uint64_t own = format::seed_as_stored(
+          format::piece_seed(seed, piece), {wanted, stored.subspan(begin, end - begin)});
+      EXPECT_EQ(record.piece_checksums[block.first_piece + piece], hash_of(wanted, own))
+          << "piece " << piece;
+      begin = end;
+    }
+    EXPECT_EQ(begin, block.stored_bytes);
+  }
+  std::uint32_t taken() const { return staging_->counts().taken; }
+  void release_all() {
+    for (const PackedChunk& packed : offered_)
+      packed.release();
+    offered_.clear();
+  }
+
+  std::shared_ptr<Staging> staging_;
+  std::vector<PackedChunk> offered_;
+  int presses_ = 0;
+  std::unique_ptr<Packer> packer_;
+};
+
+TEST_F(PackerAlone, small_blocks_share_a_segment_and_the_rest_of_its_page_is_zero) {
+  start(2);
+  const std::vector<std::vector<double>> blocks{noise(100, 1), noise(1, 2), noise(333, 3)};
+  for (std::uint64_t number = 0; number < blocks.size(); ++number)
+    add(number, blocks[number]);
+  EXPECT_TRUE(offered_.empty()) << "there is room for more";
+  packer_->flush();
+  ASSERT_EQ(offered_.size(), 1U);
+  EXPECT_EQ(packer_->record().regions, 1U);
+  for (std::size_t number = 0; number < blocks.size(); ++number)
+    expect_holds(number, blocks[number]);
+  const auto bytes = region(0);
+  EXPECT_EQ(bytes.size(), kPageBytes);
+  const auto rest = std::span(bytes).subspan(434 * sizeof(double));
+  EXPECT_TRUE(std::ranges::all_of(rest, [](std::byte one) { return one == std::byte{}; }));
+  EXPECT_EQ(packer_->copied_bytes(), 434 * sizeof(double));
+}
+
+TEST_F(PackerAlone, a_block_that_does_not_fit_any_more_begins_the_next_segment) {
+  start(3);
+  const auto first = noise(160'000, 1);
+  const auto second = noise(160'000, 2);
+  add(0, first);
+  add(1, second);
+  EXPECT_EQ(offered_.size(), 1U);
+  packer_->flush();
+  packer_->flush();  // there is nothing more
+  ASSERT_EQ(offered_.size(), 2U);
+  expect_holds(0, first);
+  expect_holds(1, second);
+  EXPECT_NE(packer_->record().blocks[0].region, packer_->record().blocks[1].region);
+}
+
+TEST_F(PackerAlone, a_block_of_exactly_a_segment_is_one_chunk) {
+  start(2);
+  const auto values = noise(kSegmentBytes / sizeof(double), 1);
+  add(0, values);
+  packer_->flush();
+  ASSERT_EQ(offered_.size(), 1U);
+  EXPECT_EQ(offered_[0].chunk.region_bytes, kSegmentBytes);
+  expect_holds(0, values);
+}
+
+TEST_F(PackerAlone, a_large_block_has_a_region_of_its_own_in_segments) {
+  start(8);
+  const auto small = noise(10, 1);
+  const auto large = noise(5 * kPieceBytes / sizeof(double) + 3, 2);
+  add(0, small);
+  add(1, large);
+  add(2, small);  // goes on in the segment of the first
+  packer_->flush();
+  EXPECT_EQ(packer_->record().regions, 2U);
+  EXPECT_EQ(offered_.size(), 4U);
+  expect_holds(0, small);
+  expect_holds(1, large);
+  expect_holds(2, small);
+  EXPECT_EQ(packer_->record().blocks[0].region, packer_->record().blocks[2].region);
+}
+
+TEST_F(PackerAlone, compressed_pieces_lie_together_across_pages_and_segments) {
+  start(8, {.codec = Codec::kZstd, .codec_level = 1});
+  const auto small = numbers(1000, 1, 7);
+  // Of pieces that get a little smaller, none ends where a page does.
+  const auto large = numbers(9 * kPieceBytes / sizeof(double) + 5, 2, 1ULL << 40U);
+  add(0, small);
+  add(1, large);
+  packer_->flush();
+  expect_holds(0, small);
+  expect_holds(1, large);
+  const BlockRecord& block = packer_->record().blocks[1];
+  EXPECT_LT(block.stored_bytes, block.raw_bytes * 9 / 10);
+  EXPECT_GT(block.stored_bytes, 2 * kSegmentBytes) << "over several segments";
+  EXPECT_EQ(offered_.front().chunk.region_bytes, format::round_up(block.raw_bytes, kPageBytes))
+      << "room for all of it, as nobody knows before how much is needed";
+}
+
+TEST_F(PackerAlone, what_does_not_get_smaller_is_stored_as_it_is) {
+  start(4, {.codec = Codec::kZstd, .codec_level = 1});
+  std::mt19937_64 random(4);
+  std::vector<double> values(3 * kPieceBytes / sizeof(double));
+  for (double& value : values)
+    value = std::bit_cast<double>(random());
+  add(0, values);
+  packer_->flush();
+  expect_holds(0, values);
+  EXPECT_EQ(packer_->record().blocks[0].stored_bytes, 3 * kPieceBytes);
+}
+
+TEST_F(PackerAlone, an_adopted_buffer_travels_from_where_it_is_with_pieces_of_the_whole_block) {
+  start(1);
+  const auto values = noise(5 * kPieceBytes / sizeof(double) + 3, 6);
+  const auto source = shm::BufferSource::make(0);
+  auto buffer = source->allocate(values.size() * sizeof(double), MemoryKind::kHost);
+  ASSERT_TRUE(buffer) << buffer.error().message();
+  std::ranges::copy(std::as_bytes(std::span(values)), buffer->data());
+  const std::byte* const memory = buffer->data();
+  const Status added = packer_->adopt(part(0, values.size()), adopt(std::move(*buffer)));
+  ASSERT_TRUE(added) << added.error().message();
+  EXPECT_EQ(packer_->adopted_bytes(), values.size() * sizeof(double));
+  EXPECT_EQ(packer_->copied_bytes(), 0U);
+  EXPECT_EQ(taken(), 0U) << "no staging memory";
+  ASSERT_EQ(offered_.size(), 3U);
+  EXPECT_EQ(offered_[0].bytes.data(), memory);
+  EXPECT_EQ(offered_[1].memory_offset, offered_[0].memory_offset + kSegmentBytes);
+  hash_all();
+  expect_holds(0, values);
+  EXPECT_GT(source->counts().lent_bytes, 0U);
+  release_all();
+  EXPECT_EQ(source->counts().lent_bytes, 0U) << "when the last chunk is";
+}
+
+TEST_F(PackerAlone, an_adopted_buffer_that_is_to_be_compressed_is_copied) {
+  start(4, {.codec = Codec::kZstd, .codec_level = 1});
+  const auto values = numbers(1000, 1, 7);
+  auto buffer = shm::BufferSource::make(0)->allocate(8000, MemoryKind::kHost);
+  ASSERT_TRUE(buffer) << buffer.error().message();
+  std::ranges::copy(std::as_bytes(std::span(values)), buffer->data());
+  ASSERT_TRUE(packer_->adopt(part(0, 1000), adopt(std::move(*buffer))));
+  packer_->flush();
+  EXPECT_EQ(packer_->copied_bytes(), 8000U);
+  expect_holds(0, values);
+}
+
+TEST_F(PackerAlone, checksums_may_be_left_to_the_agent) {
+  start(4, {.checksum_by = ChecksumBy::kAgent});
+  const auto small = noise(100, 1);
+  const auto large = noise(3 * kPieceBytes / sizeof(double) + 1, 2);
+  add(0, small);
+  add(1, large);
+  packer_->flush();
+  EXPECT_EQ(packer_->record().piece_checksums, std::vector<std::uint64_t>(5));
+  hash_all();
+  expect_holds(0, small);
+  expect_holds(1, large);
+}
+
+TEST_F(PackerAlone, an_empty_part_is_recorded_and_takes_no_memory) {
+  start(1);
+  add(4, {});
+  packer_->flush();
+  EXPECT_TRUE(offered_.empty());
+  EXPECT_EQ(taken(), 0U);
+  const RankStep& record = packer_->record();
+  ASSERT_EQ(record.blocks.size(), 1U);
+  EXPECT_EQ(record.blocks[0].region, kNoRegion);
+  EXPECT_EQ(record.extents, std::vector<std::uint64_t>{0});
+  EXPECT_EQ(record.regions, 0U);
+}
+
+TEST_F(PackerAlone, what_does_not_suit_its_shape_or_field_is_refused_and_leaves_no_trace) {
+  start(2);
+  const auto values = noise(100, 1);
+  add(0, values);
+  const auto bytes = std::as_bytes(std::span(values));
+  const Status shape = packer_->add(part(1, 99), bytes);
+  ASSERT_FALSE(shape);
+  EXPECT_THAT(shape.error().message(), HasSubstr("its shape has 99 elements, and 100 were given"));
+  BlockPlace other = part(1, 200);
+  other.field.type = ElementType::kFloat32;
+  const Status type = packer_->add(other, bytes);
+  ASSERT_FALSE(type);
+  EXPECT_THAT(type.error().message(), HasSubstr("float32"));
+  const BlockPlace outside{.field = {.name = "grid",
+                                     .type = ElementType::kFloat64,
+                                     .kind = format::FieldKind::kGlobal,
+                                     .dimensions = 1,
+                                     .shape = {150}},
+                           .part = 0,
+                           .extents = {51, 100}};
+  const Status place = packer_->add(outside, bytes);
+  ASSERT_FALSE(place);
+  EXPECT_THAT(place.error().message(), HasSubstr("elements 51 to 151 of dimension 0"));
+  packer_->flush();
+  EXPECT_EQ(packer_->record().blocks.size(), 1U);
+  EXPECT_EQ(packer_->record().fields.size(), 1U);
+  expect_holds(0, values);
+}
+
+TEST_F(PackerAlone, without_memory_it_offers_what_waits_presses_and_says_so) {
+  start(1);
+  const auto large = noise(170'000, 1);
+  add(0, large);
+  const auto bytes = std::as_bytes(std::span(large));
+  const Status full = packer_->add(part(1, large.size()), bytes);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().kind(), ErrorClass::kLimit) << full.error().message();
+  EXPECT_EQ(presses_, 1);
+  ASSERT_EQ(offered_.size(), 1U) << "whose memory is what is waited for";
+  release_all();
+  EXPECT_TRUE(packer_->add(part(2, large.size()), bytes));
+}
+
+TEST_F(PackerAlone, a_large_block_that_finds_no_memory_keeps_none_but_what_it_offered) {
+  start(2);
+  const auto large = noise(7 * kPieceBytes / sizeof(double), 1);
+  const Status full = packer_->add(part(0, large.size()), std::as_bytes(std::span(large)));
+  ASSERT_FALSE(full);
+  EXPECT_EQ(taken(), offered_.size());
+  release_all();
+  EXPECT_EQ(taken(), 0U);
+}
+
+TEST_F(PackerAlone, a_step_that_is_given_up_gives_its_segment_back) {
+  start(2);
+  add(0, noise(100, 1));
+  EXPECT_EQ(taken(), 1U);
+  packer_.reset();
+  EXPECT_EQ(taken(), 0U);
+}
+
+}  // namespace
+}  // namespace forebay::write

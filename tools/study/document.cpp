@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/study/document.hpp"
+
+#include <chrono>
+
+namespace forebay::study {
+
+namespace {
+
+using nlohmann::json;
+
+double seconds(model::Time time) { return std::chrono::duration<double>(time).count(); }
+
+constexpr double kBytesPerMb = 1e6;
+
+json cell_json(const Cell& cell, std::uint64_t step_bytes) {
+  const double durable_s = seconds(cell.step.durable);
+  return {{"strategy", name_of(cell.plan.strategy)},
+          {"writers", cell.plan.writers},
+          {"files", cell.plan.files},
+          {"named_s", seconds(cell.step.named)},
+          {"handed_s", seconds(cell.step.handed)},
+          {"written_s", seconds(cell.step.written)},
+          {"durable_s", durable_s},
+          {"mb_per_s", static_cast<double>(step_bytes) / kBytesPerMb / durable_s}};
+}
+
+json machine_json(const model::Machine& machine, const Sweep& sweep, std::uint64_t step_bytes) {
+  json cells = json::array();
+  for (const Cell& cell : sweep.cells)
+    cells.push_back(cell_json(cell, step_bytes));
+  return {{"name", machine.name},
+          {"about", machine.about},
+          {"nodes", sweep.nodes},
+          {"cells", std::move(cells)},
+          {"shared", cell_json(sweep.shared, step_bytes)}};
+}
+
+Result<json> describe_machine(const Question& question,
+                              const model::Machine& machine,
+                              probe::Progress& progress) {
+  const auto plans = plans_of(question.checkpoint, machine);
+  if (!plans) return failure(plans.error());
+  const auto played = sweep(question.checkpoint, machine, [&](std::size_t done) {
+    progress.report({done, plans->size(), "plans", machine.name});
+  });
+  if (!played) return failure(played.error());
+  return machine_json(machine, *played, question.checkpoint.step_bytes());
+}
+
+}  // namespace
+
+Result<json> describe(const Question& question, const std::vector<std::filesystem::path>& folders) {
+  const Checkpoint& checkpoint = question.checkpoint;
+  probe::Progress progress(question.telling);
+  json machines = json::array();
+  for (const std::string& name : question.machines) {
+    const auto machine = model::load_machine(name, folders);
+    if (!machine) return failure(machine.error());
+    auto one = describe_machine(question, *machine, progress);
+    if (!one) return one;
+    machines.push_back(std::move(*one));
+  }
+  return json{{"ranks", checkpoint.ranks},
+              {"bytes_per_rank", checkpoint.bytes_per_rank},
+              {"sizes", bench::checkpoint::name_of(checkpoint.sizes)},
+              {"step_bytes", checkpoint.step_bytes()},
+              {"machines", std::move(machines)}};
+}
+
+}  // namespace forebay::study
