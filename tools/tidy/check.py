@@ -17,7 +17,7 @@ from pathlib import Path
 TOOLS = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOOLS))
 
-from tidy import layers, programs, ratchet, text  # noqa: E402
+from tidy import headers, layers, programs, ratchet, text  # noqa: E402
 from tidy.finding import Finding  # noqa: E402
 from tidy.tree import SourceTree  # noqa: E402
 
@@ -37,6 +37,7 @@ def all_rules() -> dict[str, programs.Rule]:
         "prints-or-ends": text.check_prints_and_ends,
         "bool-parameters": text.check_bool_parameters,
         "todos": text.check_todos,
+        "headers-alone": headers.check_headers_alone,
         **programs.RULES,
     }
 

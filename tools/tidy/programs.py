@@ -110,10 +110,18 @@ def forget_unused(folder: Path, since_s: float) -> None:
                 memory.unlink()
 
 
-def _ask(question: Question, root: Path, folder: Path) -> list[Finding]:
+def is_remembered(question: Question) -> bool:
+    """Whether its answer takes no time."""
+    return _memory_of(question, _memory_folder()).exists()
+
+
+def _memory_of(question: Question, folder: Path) -> Path:
     known = [question.rule, question.path, question.command, question.depends_on]
-    key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
-    memory = folder / key
+    return folder / hashlib.sha256(json.dumps(known).encode()).hexdigest()
+
+
+def _ask(question: Question, root: Path, folder: Path) -> list[Finding]:
+    memory = _memory_of(question, folder)
     with suppress(FileNotFoundError):
         known_text = memory.read_text(encoding="utf-8")
         os.utime(memory)
@@ -126,33 +134,6 @@ def _ask(question: Question, root: Path, folder: Path) -> list[Finding]:
         part.write_text(text, encoding="utf-8")
         part.replace(memory)
     return found
-
-
-def check_headers_alone(tree: SourceTree) -> list[Finding]:
-    """Each header compiles as the only thing in a file."""
-    version = run([COMPILER, "--version"], tree.root)[1]
-    roots = [f"-I{root}" for root in ("include", "src", "apps", ".")]
-    roots += ["-isystem", ".venv/include"]  # mpi.h
-    roots += _flags_of_package("fuse3", tree.root)
-    # As in the build, designated initialisers may leave out what has a default.
-    flags = ["-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror"]
-    questions = [
-        Question(
-            "headers-alone",
-            path,
-            [COMPILER, "-fsyntax-only", *flags, *roots, "-include", path, "-x", "c++", "/dev/null"],
-            version + tree.texts.get("requirements.txt", "") + tree.closure_hash(path),
-        )
-        for path in tree.cpp_files("include", "src", "apps", "bench", "tools")
-        if path.endswith(".hpp")
-    ]
-    return ask_all(questions, tree.root)
-
-
-def _flags_of_package(name: str, root: Path) -> list[str]:
-    """What a header of this package needs; nothing where it is not installed."""
-    code, output = run(["pkg-config", "--cflags", name], root)
-    return output.split() if code == 0 else []
 
 
 def check_clang_tidy(tree: SourceTree) -> list[Finding]:
@@ -244,6 +225,5 @@ RULES: dict[str, Rule] = {
     "clang-format": check_clang_format,
     "ruff": check_ruff,
     "ruff-format": check_ruff_format,
-    "headers-alone": check_headers_alone,
     "clang-tidy": check_clang_tidy,
 }

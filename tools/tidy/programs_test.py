@@ -112,38 +112,6 @@ def test_clang_tidy_without_a_database_is_a_finding(plant):
     assert "make build" in finding.message
 
 
-def test_a_header_that_leans_on_others_is_found(plant):
-    tree = plant({"src/base/a.hpp": "#pragma once\ninline std::string f() { return {}; }\n"})
-    findings = programs.check_headers_alone(tree)
-    assert {finding.path for finding in findings} == {"src/base/a.hpp"}
-
-
-def test_a_header_that_stands_alone_is_allowed(plant):
-    text = "#pragma once\n#include <string>\ninline std::string f() { return {}; }\n"
-    assert programs.check_headers_alone(plant({"include/forebay/a.hpp": text})) == []
-
-
-def test_a_verdict_is_forgotten_when_an_included_header_changes(plant):
-    files = {"src/base/a.hpp": '#pragma once\n#include "base/b.hpp"\nusing A = B;\n'}
-    assert programs.check_headers_alone(plant(files | {"src/base/b.hpp": "using B = int;\n"})) == []
-    findings = programs.check_headers_alone(plant(files | {"src/base/b.hpp": "using C = int;\n"}))
-    assert {finding.path for finding in findings} == {"src/base/a.hpp"}
-
-
-def test_a_verdict_is_remembered_good_or_bad(plant, monkeypatch):
-    tree = plant({"src/base/a.hpp": "int f(\n", "src/base/b.hpp": "int f();\n"})
-    first = programs.check_headers_alone(tree)
-    real, asked = programs.run, []
-
-    def counting(command, *rest):
-        asked.append(command)
-        return real(command, *rest)
-
-    monkeypatch.setattr(programs, "run", counting)
-    assert programs.check_headers_alone(tree) == first
-    assert [command for command in asked if "-fsyntax-only" in command] == []
-
-
 def test_checkouts_share_verdicts(compiled, tmp_path, monkeypatch):
     tree = compiled("src/a.cpp", OVERRIDES)
     first = programs.check_clang_tidy(tree)
@@ -171,14 +139,6 @@ def test_a_verdict_that_nobody_asks_for_is_forgotten(tmp_path):
     os.utime(old, (1000, 1000))
     programs.forget_unused(new.parent, 2000)
     assert [old.exists(), new.exists()] == [False, True]
-
-
-def test_a_time_out_is_a_finding_and_not_remembered(plant, monkeypatch):
-    tree = plant({"src/base/a.hpp": "int f();\n"})
-    monkeypatch.setattr(programs, "run", lambda command, *_: (124, "too slow"))
-    assert len(programs.check_headers_alone(tree)) == 1
-    monkeypatch.undo()
-    assert programs.check_headers_alone(tree) == []
 
 
 def test_clang_format_finds_a_badly_laid_line(plant):

@@ -65,6 +65,15 @@ class SourceTree:
             waiting.extend(one for one in found if one)
         return frozenset(seen)
 
+    def system_includes(self, path: str) -> frozenset[str]:
+        """What the closure of `path` includes in angle brackets that is not of the project."""
+        return frozenset(
+            include.target
+            for one in self.closure(path)
+            for include in self.includes(one)
+            if include.angled and self.resolve(one, include) is None
+        )
+
     def closure_hash(self, path: str) -> str:
         """Changes whenever a compiler could see something else when it reads `path`."""
         digest = hashlib.sha256()
