@@ -61,8 +61,13 @@ class FieldDiff {
   FieldDiff(const StepCatalog& left,
             const StepCatalog& right,
             const FieldDefinition& definition,
-            const DiffOptions& options)
-      : left_(left), right_(right), definition_(definition), options_(options) {
+            const DiffOptions& options,
+            ReadProgress& progress)
+      : left_(left),
+        right_(right),
+        definition_(definition),
+        options_(options),
+        progress_(progress) {
     result_.name = definition.name;
   }
 
@@ -73,6 +78,9 @@ class FieldDiff {
       const bool is_part = definition_.kind == FieldKind::kParts;
       const Status done = is_part ? compare_part(place, report) : compare_box(place, report);
       if (!done) return tl::unexpected(done.error());
+      progress_.done_bytes += left_.block(place).raw_bytes;
+      if (options_.progress && !options_.progress(progress_))
+        return failure({.kind = ErrorClass::kCancelled, .operation = "compare steps"});
     }
     find_only_right();
     return std::move(result_);
@@ -95,6 +103,7 @@ class FieldDiff {
   const StepCatalog& right_;
   const FieldDefinition& definition_;
   const DiffOptions& options_;
+  ReadProgress& progress_;
   BlockReader left_reader_;
   BlockReader right_reader_;
   std::vector<std::byte> left_bytes_;
@@ -241,12 +250,18 @@ Result<DiffReport> diff(const StepCatalog& left,
                         const DiffOptions& options) {
   for (const StepCatalog* step : {&left, &right})
     if (const Status whole = check_whole(*step); !whole) return tl::unexpected(whole.error());
+  const auto is_wanted = [&](const StepField& field) {
+    return !options.field || *options.field == field.definition.name;
+  };
   DiffReport report;
   std::set<std::string> names;
   for (const StepCatalog* step : {&left, &right})
     for (const StepField& field : step->fields())
-      if (!options.field || *options.field == field.definition.name)
-        names.insert(field.definition.name);
+      if (is_wanted(field)) names.insert(field.definition.name);
+  ReadProgress progress;
+  for (const StepField& field : left.fields())
+    if (is_wanted(field) && right.find_field(field.definition.name) != nullptr)
+      progress.all_bytes += field.raw_bytes;
   for (const std::string& name : names) {
     const StepField* one = left.find_field(name);
     const StepField* other = right.find_field(name);
@@ -258,7 +273,7 @@ Result<DiffReport> diff(const StepCatalog& left,
       continue;
     }
     ++report.fields_compared;
-    auto field = FieldDiff(left, right, one->definition, options).run(report);
+    auto field = FieldDiff(left, right, one->definition, options, progress).run(report);
     if (!field) return tl::unexpected(field.error());
     if (field->blocks_different > 0) report.fields.push_back(std::move(*field));
   }

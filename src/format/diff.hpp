@@ -3,6 +3,7 @@
 #pragma once
 
 #include "format/catalog.hpp"
+#include "format/read_progress.hpp"
 
 namespace forebay::format {
 
@@ -38,6 +39,8 @@ struct DiffOptions {
   std::size_t blocks_max = 1000;
   /// This field only.
   std::optional<std::string> field = {};
+  /// Counts bytes of the left step.
+  OnProgress progress = {};
 };
 
 struct DiffReport {
@@ -49,8 +52,8 @@ struct DiffReport {
 
 /// Blocks of a dataset and step of the same number have comparable checksums and are not read if
 /// these are the same; all others are read and verified. Global arrays may be cut into blocks
-/// differently; blocks of them are held in memory, one of each side. An Error is one of reading:
-/// a step with a damaged index is not compared. Blocks.
+/// differently; blocks of them are held in memory, one of each side. An Error is one of reading, or
+/// kCancelled: a step with a damaged index is not compared. Blocks.
 Result<DiffReport> diff(const StepCatalog& left,
                         const StepCatalog& right,
                         const DiffOptions& options = {});

@@ -42,6 +42,21 @@ TEST_F(DiffTest, other_datasets_and_steps_are_compared_by_their_values) {
   EXPECT_EQ(report->blocks_by_checksum, 0U);
 }
 
+TEST_F(DiffTest, tells_how_far_it_is_and_can_be_cancelled) {
+  const auto left = written("a", test_step(1, 6, 1));
+  const auto right = written("b", test_step(1, 6, 4));
+  ReadProgress last;
+  const auto keep = [&](const ReadProgress& now) {
+    last = now;
+    return true;
+  };
+  ASSERT_TRUE(diff(*left, *right, {.progress = keep}));
+  EXPECT_EQ(last.all_bytes, left->entry().raw_bytes);
+  EXPECT_EQ(last.done_bytes, last.all_bytes);
+  const auto report = diff(*left, *right, {.progress = [](const auto&) { return false; }});
+  EXPECT_EQ(error_class(report), ErrorClass::kCancelled);
+}
+
 TEST_F(DiffTest, values_that_differ_are_told_with_part_element_and_size) {
   TestStep step = test_step(1, 4, 2);
   const auto left = written("a", step);

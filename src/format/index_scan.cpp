@@ -41,7 +41,9 @@ Result<std::optional<Index>> index_at(storage::File& file,
 
 }  // namespace
 
-Result<std::vector<Index>> scan_indexes(storage::File& file, const DataFileName& name) {
+Result<std::vector<Index>> scan_indexes(storage::File& file,
+                                        const DataFileName& name,
+                                        const std::function<bool(std::uint64_t bytes)>& has_read) {
   std::vector<Index> found;
   const auto size = file.size();
   if (!size) return tl::unexpected(size.error());
@@ -54,6 +56,10 @@ Result<std::vector<Index>> scan_indexes(storage::File& file, const DataFileName&
       if (!index) return tl::unexpected(index.error());
       if (*index) found.push_back(std::move(**index));
     }
+    if (!has_read(bytes->size()))
+      return failure({.kind = ErrorClass::kCancelled,
+                      .operation = "look for indexes in",
+                      .path = file.path()});
   }
   return found;
 }

@@ -38,6 +38,12 @@ Result<std::vector<DataFileName>> list_data_files(const std::string& folder) {
   return names;
 }
 
+std::uint64_t bytes_of_file(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  return error ? 0 : bytes;
+}
+
 StepEntry entry_of(const FoundStep& found) {
   const IndexHead& head = found.begin()->second.head();
   StepEntry entry = {.step = head.place.step,
@@ -71,13 +77,14 @@ Status write_bytes(const std::string& path, std::span<const CommitWrite> writes)
 
 class Repair {
  public:
-  Repair(const std::string& folder, RepairMode mode) : folder_(folder), mode_(mode) {}
+  Repair(const std::string& folder, RepairMode mode, const OnProgress& progress)
+      : folder_(folder), mode_(mode), on_progress_(progress) {}
 
   Result<RepairReport> run() {
     Status done = look_at_commits();
     if (done && needs_tables_) done = find_steps();
     if (done && needs_tables_) done = choose_dataset();
-    if (done && needs_tables_) judge_steps();
+    if (done && needs_tables_) done = judge_steps();
     if (done) done = repair_headers();
     if (done && needs_tables_) done = write_commits();
     if (!done) return tl::unexpected(done.error());
@@ -96,14 +103,19 @@ class Repair {
   Status find_steps();
   Status find_steps_in(const DataFileName& name);
   Status choose_dataset();
-  void judge_steps();
-  RepairedStep judge(const FoundStep& found) const;
+  std::vector<const FoundStep*> steps_to_judge() const;
+  Status judge_steps();
+  RepairedStep judge(const FoundStep& found);
   Status repair_headers();
   Status repair_header(const DataFileName& name);
   Status write_commits();
+  bool has_read(std::uint64_t bytes);
 
   const std::string folder_;
   const RepairMode mode_;
+  const OnProgress& on_progress_;
+  ReadProgress progress_;
+  bool is_cancelled_ = false;
   RepairReport report_;
   bool needs_tables_ = false;
   std::optional<DatasetId> dataset_;  ///< if a slot told it
@@ -161,6 +173,8 @@ Status Repair::find_steps() {
   const auto names = list_data_files(folder_);
   if (!names) return tl::unexpected(names.error());
   for (const DataFileName& name : *names)
+    progress_.all_bytes += bytes_of_file(data_path(folder_, name));
+  for (const DataFileName& name : *names)
     if (Status found = find_steps_in(name); !found) return found;
   return {};
 }
@@ -169,7 +183,8 @@ Status Repair::find_steps_in(const DataFileName& name) {
   const auto file = storage::open_file(data_path(folder_, name));
   if (!file) return tl::unexpected(file.error());
   report_.scanned_bytes += (*file)->size().value_or(0);
-  auto indexes = scan_indexes(**file, name);
+  auto indexes =
+      scan_indexes(**file, name, [this](std::uint64_t bytes) { return has_read(bytes); });
   if (!indexes) return tl::unexpected(indexes.error());
   for (Index& index : *indexes) {
     const std::uint64_t step = index.head().place.step;
@@ -200,7 +215,13 @@ Status Repair::choose_dataset() {
   return {};
 }
 
-RepairedStep Repair::judge(const FoundStep& found) const {
+bool Repair::has_read(std::uint64_t bytes) {
+  progress_.done_bytes += bytes;
+  is_cancelled_ = is_cancelled_ || (on_progress_ && !on_progress_(progress_));
+  return !is_cancelled_;
+}
+
+RepairedStep Repair::judge(const FoundStep& found) {
   const IndexHead& head = found.begin()->second.head();
   RepairedStep result = {.step = head.place.step, .fate = Fate::kDamaged};
   if (found.size() != head.facts.files) {
@@ -213,7 +234,9 @@ RepairedStep Repair::judge(const FoundStep& found) const {
   for (const FileEntry& file : entry.files)
     files.push_back(load_step_file(folder_, *dataset_, entry, file));
   VerifyReport report;
-  const std::vector<Finding> findings = verify_step(StepCatalog(entry, std::move(files)), report);
+  const std::vector<Finding> findings =
+      verify_step(StepCatalog(entry, std::move(files)), report,
+                  [this](std::uint64_t bytes) { return has_read(bytes); });
   // Headers are written anew; they are no reason to leave a step out.
   const auto bad = std::ranges::find_if(findings, [](const Finding& finding) {
     return !finding.error.operation().starts_with("read header");
@@ -227,18 +250,30 @@ RepairedStep Repair::judge(const FoundStep& found) const {
   return result;
 }
 
-void Repair::judge_steps() {
-  for (const auto& [place, files] : found_) {
-    const std::uint64_t step = place.first;
-    const auto known = fates_.find(step);
-    const bool is_settled = known != fates_.end() && known->second.fate == Fate::kKept;
-    if (files.empty() || is_settled || step < known_.first_step) continue;
-    RepairedStep fate = judge(files);
+/// Those that no valid table tells of.
+std::vector<const FoundStep*> Repair::steps_to_judge() const {
+  std::vector<const FoundStep*> steps;
+  for (const auto& [place, files] : found_)
+    if (!files.empty() && !fates_.contains(place.first) && place.first >= known_.first_step)
+      steps.push_back(&files);
+  return steps;
+}
+
+Status Repair::judge_steps() {
+  const std::vector<const FoundStep*> steps = steps_to_judge();
+  progress_ = {.pass = 1};
+  for (const FoundStep* files : steps)
+    progress_.all_bytes += entry_of(*files).raw_bytes;
+  for (const FoundStep* files : steps) {
+    RepairedStep fate = judge(*files);
+    if (is_cancelled_)
+      return failure({.kind = ErrorClass::kCancelled, .operation = "repair", .path = folder_});
     // Of a step that was tried again, the group that came later counts, if it is whole.
-    if (known != fates_.end() && fate.fate == Fate::kDamaged) continue;
-    if (fate.fate == Fate::kRecovered) entries_[step] = entry_of(files);
-    fates_[step] = std::move(fate);
+    if (fates_.contains(fate.step) && fate.fate == Fate::kDamaged) continue;
+    if (fate.fate == Fate::kRecovered) entries_[fate.step] = entry_of(*files);
+    fates_[fate.step] = std::move(fate);
   }
+  return {};
 }
 
 Status Repair::repair_headers() {
@@ -299,8 +334,10 @@ Status Repair::write_commits() {
 
 }  // namespace
 
-Result<RepairReport> repair(const std::string& folder, RepairMode mode) {
-  return Repair(folder, mode).run();
+Result<RepairReport> repair(const std::string& folder,
+                            RepairMode mode,
+                            const OnProgress& progress) {
+  return Repair(folder, mode, progress).run();
 }
 
 }  // namespace forebay::format

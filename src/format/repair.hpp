@@ -4,6 +4,7 @@
 #pragma once
 
 #include "format/catalog.hpp"
+#include "format/read_progress.hpp"
 
 namespace forebay::format {
 
@@ -29,7 +30,12 @@ struct RepairReport {
 };
 
 /// Blocks; nobody may be writing the dataset. Nothing is written if nothing is damaged, or with
-/// kLookOnly. kUnsupported for a newer major version, kDamage if nothing says which dataset it is.
-Result<RepairReport> repair(const std::string& folder, RepairMode mode);
+/// kLookOnly. Where tables are damaged all data files are looked through, and then the data of
+/// steps that no table tells of are read: `progress` is told of the one and then of the other.
+/// kUnsupported for a newer major version, kDamage if nothing says which dataset it is, kCancelled
+/// as `progress` says, before anything is written.
+Result<RepairReport> repair(const std::string& folder,
+                            RepairMode mode,
+                            const OnProgress& progress = {});
 
 }  // namespace forebay::format

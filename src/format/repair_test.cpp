@@ -137,6 +137,33 @@ TEST_F(RepairTest, never_touches_data_whatever_was_flipped) {
   }
 }
 
+TEST_F(RepairTest, tells_how_far_it_is_in_two_passes) {
+  write_steps(3);
+  std::filesystem::remove(path("commits"));
+  std::vector<ReadProgress> last;
+  ASSERT_TRUE(repair(path(), RepairMode::kLookOnly, [&](const ReadProgress& now) {
+    if (last.size() == now.pass) last.emplace_back();
+    last.at(now.pass) = now;
+    return true;
+  }));
+  ASSERT_EQ(last.size(), 2U);
+  EXPECT_GT(last[0].done_bytes, 0U);
+  EXPECT_LE(last[0].done_bytes, last[0].all_bytes);
+  EXPECT_GT(last[1].done_bytes, 0U);
+  EXPECT_EQ(last[1].done_bytes, last[1].all_bytes);
+}
+
+TEST_F(RepairTest, that_is_cancelled_in_either_pass_writes_nothing) {
+  write_steps(3);
+  std::filesystem::remove(path("commits"));
+  for (std::uint32_t pass = 0; pass < 2; ++pass) {
+    const auto report = repair(path(), RepairMode::kWrite,
+                               [&](const ReadProgress& now) { return now.pass != pass; });
+    EXPECT_EQ(error_class(report), ErrorClass::kCancelled);
+    EXPECT_FALSE(std::filesystem::exists(path("commits")));
+  }
+}
+
 TEST_F(RepairTest, of_a_folder_without_any_index_says_so) {
   std::filesystem::create_directories(path());
   const auto report = repair(path(), RepairMode::kWrite);

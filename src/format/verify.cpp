@@ -18,27 +18,24 @@ namespace {
 /// What several threads found; progress is told by one of them at a time.
 class Ledger {
  public:
-  Ledger(const VerifyOptions& options, std::uint64_t all_bytes) : options_(options) {
-    progress_.all_bytes = all_bytes;
-  }
+  /// `has_read` is told the bytes of each piece, and says whether to go on.
+  explicit Ledger(std::function<bool(std::uint64_t bytes)> has_read)
+      : has_read_(std::move(has_read)) {}
 
   void add(Finding finding) {
     const std::lock_guard lock(mutex_);
     findings_.push_back(std::move(finding));
-    ++progress_.findings;
   }
   void read(std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
-    progress_.done_bytes += bytes;
-    if (options_.progress && !options_.progress(progress_)) is_cancelled_ = true;
+    if (!has_read_(bytes)) is_cancelled_ = true;
   }
   bool is_cancelled() const { return is_cancelled_; }
   std::vector<Finding> take() { return std::move(findings_); }
 
  private:
-  const VerifyOptions& options_;
+  const std::function<bool(std::uint64_t bytes)> has_read_;
   std::mutex mutex_;
-  VerifyProgress progress_;
   std::vector<Finding> findings_;
   std::atomic<bool> is_cancelled_ = false;
 };
@@ -229,9 +226,10 @@ void drop_repeats(std::vector<Finding>& findings) {
 
 }  // namespace
 
-std::vector<Finding> verify_step(const StepCatalog& step, VerifyReport& report) {
-  const VerifyOptions options;
-  Ledger ledger(options, step.entry().raw_bytes);
+std::vector<Finding> verify_step(const StepCatalog& step,
+                                 VerifyReport& report,
+                                 const std::function<bool(std::uint64_t bytes)>& has_read) {
+  Ledger ledger(has_read);
   StepCheck(step, ledger, report).run(1);
   std::vector<Finding> findings = ledger.take();
   sort_findings(findings);
@@ -242,17 +240,20 @@ Result<VerifyReport> verify(const std::string& folder, const VerifyOptions& opti
   const auto catalog = Catalog::open(folder);
   if (!catalog) return tl::unexpected(catalog.error());
   std::vector<std::uint64_t> wanted;
-  std::uint64_t bytes = 0;
+  ReadProgress progress;
   for (const StepEntry& step : (*catalog)->steps()) {
     if (options.step && *options.step != step.step) continue;
     wanted.push_back(step.step);
-    bytes += step.raw_bytes;
+    progress.all_bytes += step.raw_bytes;
   }
   // Says which steps there are.
   if (options.step && wanted.empty())
     return tl::unexpected((*catalog)->step(*options.step).error());
   VerifyReport report;
-  Ledger ledger(options, bytes);
+  Ledger ledger([&](std::uint64_t bytes) {
+    progress.done_bytes += bytes;
+    return !options.progress || options.progress(progress);
+  });
   for (const std::uint64_t number : wanted) {
     const auto step = (*catalog)->step(number);
     if (!step) return tl::unexpected(step.error());

@@ -2,9 +2,8 @@
 // Reads a whole dataset and lists everything that is not as it was written.
 #pragma once
 
-#include <functional>
-
 #include "format/catalog.hpp"
+#include "format/read_progress.hpp"
 
 namespace forebay::format {
 
@@ -17,19 +16,12 @@ struct Finding {
   std::uint64_t bytes = 0;                ///< raw bytes that cannot be had because of it, if known
 };
 
-struct VerifyProgress {
-  std::uint64_t done_bytes = 0;
-  std::uint64_t all_bytes = 0;
-  std::uint64_t findings = 0;
-};
-
 struct VerifyOptions {
   /// This step only.
   std::optional<std::uint64_t> step = {};
   /// Data files are read by so many threads at once.
   unsigned threads = 1;
-  /// Called now and then, by one thread at a time; false ends with kCancelled.
-  std::function<bool(const VerifyProgress&)> progress = {};
+  OnProgress progress = {};
 };
 
 struct VerifyReport {
@@ -45,7 +37,10 @@ struct VerifyReport {
 Result<VerifyReport> verify(const std::string& folder, const VerifyOptions& options = {});
 
 /// The data of one step: all pieces against their checksums, blocks against each other. For verify
-/// and for repair, which trusts no step that was not published.
-std::vector<Finding> verify_step(const StepCatalog& step, VerifyReport& report);
+/// and for repair, which trusts no step that was not published. Called with the bytes that were
+/// read, `has_read` says whether to go on.
+std::vector<Finding> verify_step(const StepCatalog& step,
+                                 VerifyReport& report,
+                                 const std::function<bool(std::uint64_t bytes)>& has_read);
 
 }  // namespace forebay::format

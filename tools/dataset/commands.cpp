@@ -26,8 +26,9 @@ constexpr std::uint64_t kBlocksUsual = 1000;
 
 const ArgumentRules kListRules{{"--parts"}, {"--step"}};
 const ArgumentRules kVerifyRules{{"--progress"}, {"--step", "--threads"}};
-const ArgumentRules kRepairRules{{"--dry-run"}, {}};
-const ArgumentRules kDiffRules{{}, {"--left-step", "--right-step", "--field", "--blocks"}, 2};
+const ArgumentRules kRepairRules{{"--dry-run", "--progress"}, {}};
+const ArgumentRules kDiffRules{
+    {"--progress"}, {"--left-step", "--right-step", "--field", "--blocks"}, 2};
 const ArgumentRules kReferencesRules{{}, {"--step", "--field"}, 2};
 const ArgumentRules kReadRules{{}, {"--step", "--field"}};
 
@@ -49,6 +50,11 @@ Result<Selection> selection_of(const Arguments& arguments) {
   return Selection{.path = arguments.path(), .step = *step, .field = field_of(arguments)};
 }
 
+command::ProgressMode progress_of(const Arguments& arguments) {
+  using enum command::ProgressMode;
+  return arguments.has("--progress") ? kJsonLines : kSilent;
+}
+
 Result<Json> run_list(const Arguments& arguments) {
   const auto step = number(arguments, "--step");
   if (!step) return tl::unexpected(step.error());
@@ -63,16 +69,16 @@ Result<Json> run_verify(const Arguments& arguments) {
       std::clamp<std::uint64_t>(std::thread::hardware_concurrency(), 1, kThreadsUsualMax);
   const auto threads = arguments.number("--threads", usual, kThreads);
   if (!threads) return tl::unexpected(threads.error());
-  using enum command::ProgressMode;
   return verify({.path = arguments.path(),
                  .step = *step,
                  .threads = static_cast<unsigned>(*threads),
-                 .progress = arguments.has("--progress") ? kJsonLines : kSilent});
+                 .progress = progress_of(arguments)});
 }
 
 Result<Json> run_repair(const Arguments& arguments) {
   using enum format::RepairMode;
-  return repair_tables(arguments.path(), arguments.has("--dry-run") ? kLookOnly : kWrite);
+  return repair_tables(arguments.path(), arguments.has("--dry-run") ? kLookOnly : kWrite,
+                       progress_of(arguments));
 }
 
 Result<Json> run_diff(const Arguments& arguments) {
@@ -85,7 +91,8 @@ Result<Json> run_diff(const Arguments& arguments) {
   return compare({.left = {arguments.paths().front(), *left},
                   .right = {arguments.paths().back(), *right},
                   .field = field_of(arguments),
-                  .blocks_max = *blocks});
+                  .blocks_max = *blocks,
+                  .progress = progress_of(arguments)});
 }
 
 Result<Json> run_references(const Arguments& arguments) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "format/diff.hpp"
+#include "tools/dataset/progress_lines.hpp"
 #include "tools/dataset/selection.hpp"
 
 namespace forebay::dataset_tool {
@@ -58,8 +59,11 @@ Result<Json> compare(const CompareOptions& options) {
                     .operation = "compare",
                     .path = options.left.path,
                     .cause = "neither step has a field " + *field});
-  const auto report =
-      format::diff(**left, **right, {.blocks_max = options.blocks_max, .field = field});
+  const auto report = format::diff(
+      **left, **right,
+      {.blocks_max = options.blocks_max,
+       .field = field,
+       .progress = progress_lines(options.progress, {"comparing " + options.left.path})});
   if (!report) return tl::unexpected(report.error());
   Json fields = Json::array();
   for (const FieldDifference& difference : report->fields)

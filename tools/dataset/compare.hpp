@@ -2,6 +2,7 @@
 // Where two steps differ, as a JSON document.
 #pragma once
 
+#include "command/progress.hpp"
 #include "tools/dataset/listing.hpp"
 
 namespace forebay::dataset_tool {
@@ -17,6 +18,7 @@ struct CompareOptions {
   Side right;
   std::optional<std::string> field = {};  ///< this one only
   std::uint64_t blocks_max = 1000;        ///< of a field, that are named
+  command::ProgressMode progress = command::ProgressMode::kSilent;
 };
 
 /// "ok" is whether there is no difference. kNotFound for a field that neither step has. Blocks.

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "format/verify.hpp"
+#include "tools/dataset/progress_lines.hpp"
 #include "write/lease.hpp"
 
 namespace forebay::dataset_tool {
@@ -73,18 +74,10 @@ Json to_json(const RepairedStep& step) {
 }  // namespace
 
 Result<Json> verify(const VerifyRequest& request) {
-  std::optional<command::Progress> progress;
-  std::uint64_t told = 0;
-  const auto tell = [&](const format::VerifyProgress& now) {
-    if (!progress)
-      progress.emplace(request.progress,
-                       command::ProgressGoal{"reading " + request.path, "bytes", now.all_bytes});
-    progress->advance(now.done_bytes - told);
-    told = now.done_bytes;
-    return true;
-  };
   const auto report = format::verify(
-      request.path, {.step = request.step, .threads = request.threads, .progress = tell});
+      request.path, {.step = request.step,
+                     .threads = request.threads,
+                     .progress = progress_lines(request.progress, {"reading " + request.path})});
   if (report) return document_of(request.path, *report);
   if (!is_finding(report.error(), request)) return tl::unexpected(report.error());
   format::VerifyReport nothing;
@@ -92,14 +85,18 @@ Result<Json> verify(const VerifyRequest& request) {
   return document_of(request.path, nothing);
 }
 
-Result<Json> repair_tables(const std::string& path, RepairMode mode) {
+Result<Json> repair_tables(const std::string& path,
+                           RepairMode mode,
+                           command::ProgressMode progress) {
   std::unique_ptr<write::Lease> lease;
   if (mode == RepairMode::kWrite) {
     auto acquired = write::Lease::acquire(path);
     if (!acquired) return tl::unexpected(acquired.error());
     lease = std::move(*acquired);
   }
-  const auto report = format::repair(path, mode);
+  const auto report = format::repair(
+      path, mode,
+      progress_lines(progress, {"looking for indexes in " + path, "reading steps of " + path}));
   if (!report) return tl::unexpected(report.error());
   Json steps = Json::array();
   bool is_ok = true;

@@ -22,6 +22,8 @@ Result<Json> verify(const VerifyRequest& request);
 
 /// "ok" is whether all steps that were found are in the tables afterwards. Holds the lease of the
 /// dataset while it writes: kPermission if somebody else has it. Blocks.
-Result<Json> repair_tables(const std::string& path, format::RepairMode mode);
+Result<Json> repair_tables(const std::string& path,
+                           format::RepairMode mode,
+                           command::ProgressMode progress);
 
 }  // namespace forebay::dataset_tool

@@ -45,11 +45,7 @@ def ls(dataset, what, step, json_file):
 @json_option
 def verify(dataset, json_file, **options):
     """Read all of DATASET and name every damage; exit code 1 if there is some."""
-    from forebay.report.terminal import progress
-
-    arguments = ["verify", dataset, *native.options_of(options)]
-    with progress() as on_progress:
-        answer = native.call(PROGRAM, arguments, on_progress, (0, EXIT_PROBLEMS))
+    answer = _ask(["verify", dataset, *native.options_of(options)])
     document = answer.document
     report(document, json_file, lambda console: _tables().print_verified(console, document))
     return exit_code_of(answer)
@@ -62,8 +58,7 @@ def verify(dataset, json_file, **options):
 def repair(dataset, json_file, **options):
     """Make the tables of DATASET anew from its data files, which are never changed; exit code 1 if
     a step had to be left out."""
-    arguments = ["repair", dataset, *native.options_of(options)]
-    answer = native.call(PROGRAM, arguments, answers=(0, EXIT_PROBLEMS))
+    answer = _ask(["repair", dataset, *native.options_of(options)])
     document = answer.document
     report(document, json_file, lambda console: _tables().print_repaired(console, document))
     return exit_code_of(answer)
@@ -93,11 +88,18 @@ def diff(left, right, steps, field, json_file):
     """Where a step of LEFT and one of RIGHT differ, and by how much; exit code 1 if they do."""
     first, second = steps or (None, None)
     options = {"left_step": first, "right_step": second, "field": field}
-    arguments = ["diff", left, right, *native.options_of(options)]
-    answer = native.call(PROGRAM, arguments, answers=(0, EXIT_PROBLEMS))
+    answer = _ask(["diff", left, right, *native.options_of(options)])
     document = answer.document
     report(document, json_file, lambda console: _tables().print_difference(console, document))
     return exit_code_of(answer)
+
+
+def _ask(arguments):
+    """What takes long where a dataset is large, so with a bar."""
+    from forebay.report.terminal import progress
+
+    with progress() as on_progress:
+        return native.call(PROGRAM, arguments, on_progress, (0, EXIT_PROBLEMS))
 
 
 def _tables():
