@@ -25,6 +25,11 @@ bool would_block(int error_number) noexcept {
   return error_number == EAGAIN || error_number == EWOULDBLOCK;
 }
 
+/// The other end is not there any more, so that reading comes to an end as well.
+bool is_peer_gone(int error_number) noexcept {
+  return error_number == EPIPE || error_number == ECONNRESET || error_number == ETIMEDOUT;
+}
+
 iovec piece(std::span<const std::byte> bytes) noexcept {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
@@ -67,7 +72,7 @@ Link::Link(Rank peer, Descriptor socket, LinkLimits limits)
 }
 
 short Link::interest() const noexcept {
-  return static_cast<short>(queue_.empty() ? POLLIN : POLLIN | POLLOUT);
+  return static_cast<short>(queue_.empty() || cut_ ? POLLIN : POLLIN | POLLOUT);
 }
 
 Error Link::closed(int error_number, const char* cause) const {
@@ -89,13 +94,13 @@ Status Link::send(LinkHeader header, std::span<const std::byte> payload, OnSent 
   const bool is_first = queue_.empty();
   queue_.push_back({header, payload, std::move(on_sent)});
   queued_bytes_ += sizeof header + payload.size();
-  if (is_first && !writing_) write_queue();
+  if (is_first && !writing_ && !cut_) write_queue();
   if (end_) return failure(*end_);
   return {};
 }
 
 Status Link::attend(short events, LinkReceiver& receiver) {
-  if (!end_ && (events & POLLOUT) != 0) write_queue();
+  if (!end_ && !cut_ && (events & POLLOUT) != 0) write_queue();
   if (!end_ && (events & ~POLLOUT) != 0) read_stream(receiver);
   if (end_) return failure(*end_);
   return {};
@@ -129,7 +134,11 @@ bool Link::write_some() {
     take_off(static_cast<std::size_t>(sent));
     return static_cast<std::size_t>(sent) == pieces.total_bytes();
   }
-  if (!would_block(errno)) finish(closed(errno, ""));
+  // What the peer sent before it went may say why.
+  if (is_peer_gone(errno))
+    cut_ = closed(errno, "");
+  else if (!would_block(errno))
+    finish(closed(errno, ""));
   return false;
 }
 
@@ -164,7 +173,7 @@ void Link::read_stream(LinkReceiver& receiver) {
       const int error_number = got < 0 ? errno : 0;
       const char* const cause = at_boundary() ? "it has closed the connection"
                                               : "the connection ended in the middle of a message";
-      return finish(closed(error_number, cause));
+      return finish(cut_.value_or(closed(error_number, cause)));
     }
     if (const Status good = digest(static_cast<std::size_t>(got), receiver); !good) {
       return finish(on_rank(good.error(), peer_.number));

@@ -62,8 +62,9 @@ Status check_payload(std::size_t payload_bytes, const LinkLimits& limits, Rank p
 ///
 /// A link ends once, for good: with an Error of class kClosed when the peer has closed it, has died
 /// or was silent for too long, with kDamage when what arrives makes no sense, or with an Error of
-/// the receiver. The Error names the peer's rank. A peer that stops reading, while more is sent
-/// than the kernel holds, counts as silent: TCP_USER_TIMEOUT knows no difference.
+/// the receiver. The Error names the peer's rank. What has arrived is read first, also where the
+/// end is noticed in sending. A peer that stops reading, while more is sent than the kernel holds,
+/// counts as silent: TCP_USER_TIMEOUT knows no difference.
 class Link {
  public:
   /// What is told when the memory of a payload is free again: success once the kernel has all of
@@ -129,6 +130,7 @@ class Link {
   const Descriptor socket_;
   const LinkLimits limits_;
   std::optional<Error> end_;
+  std::optional<Error> cut_;  ///< nothing leaves any more; what has come is read, then it ends
 
   std::deque<Outgoing> queue_;
   std::uint64_t queued_bytes_ = 0;

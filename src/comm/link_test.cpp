@@ -174,6 +174,26 @@ TEST_F(LinkTest, end_of_the_peer_is_told_with_its_rank_once_all_is_read) {
   EXPECT_EQ(error_class(right_->send({}, {})), ErrorClass::kClosed);
 }
 
+TEST_F(LinkTest, what_the_peer_said_last_is_read_though_sending_to_it_fails) {
+  ASSERT_TRUE(left_->send({.kind = 4}, {}));
+  left_.reset();
+  const Bytes payload = pattern(0, 100);
+  int told = 0;
+  ASSERT_TRUE(right_->send({}, payload, [&](const Status& outcome) {
+    EXPECT_EQ(error_class(outcome), ErrorClass::kClosed);
+    ++told;
+  }));
+  EXPECT_EQ(right_->interest(), POLLIN);
+  EXPECT_EQ(told, 0);
+  ASSERT_TRUE(right_->send({}, {}, [&](const Status& /*outcome*/) { ++told; }));
+  ASSERT_TRUE(drive({{right_.get(), &at_right_}}, [&] { return right_->end().has_value(); }));
+  ASSERT_EQ(at_right_.messages.size(), 1U);
+  EXPECT_EQ(at_right_.messages.front().header.kind, 4U);
+  EXPECT_EQ(told, 2);
+  EXPECT_EQ(right_->end()->error_number(), EPIPE);
+  EXPECT_EQ(right_->queued_bytes(), 0U);
+}
+
 TEST_F(LinkTest, end_in_the_middle_of_a_payload_says_so) {
   const Bytes payload = pattern(0, kLinkPayloadMax);
   ASSERT_TRUE(left_->send({}, payload));

@@ -58,9 +58,9 @@ struct Whereabouts;
 /// open() blocks.
 ///
 /// A peer that nobody has talked with may come and go unseen. One that was talked with is lost when
-/// it closes its office, dies or falls silent (see SocketOptions). What it had sent before that is
-/// received first, unless this rank was sending to it at that moment: who ends in order says
-/// goodbye, and closes when all have.
+/// it closes its office, dies or falls silent (see SocketOptions). What had arrived from it before
+/// is received first, as a rule all that it sent; who must be sure says goodbye, and closes when
+/// all have.
 class PostOffice {
  public:
   /// Collective: makes a listener on each rank and tells all ranks its addresses, and a token of

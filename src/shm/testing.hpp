@@ -47,8 +47,9 @@ class Child {
   }
 
   pid_t pid() const noexcept { return pid_; }
-  void kill() const noexcept {
-    if (pid_ > 0) ::kill(pid_, SIGKILL);
+  void kill() const noexcept { send(SIGKILL); }
+  void send(int signal) const noexcept {
+    if (pid_ > 0) ::kill(pid_, signal);
   }
   /// What it returned; nothing if it was ended by a signal, or by us after a minute.
   std::optional<int> result() {

@@ -245,6 +245,7 @@ void Agent::read(comm::Rank from,
 
 void Agent::read_gone(const comm::LinkHeader& header, std::span<const std::byte> payload) {
   const comm::Rank gone{static_cast<std::uint32_t>(header.words[0])};
+  if (gone.number == Routes::coordinator()) return office_->close(gone, comm::error_from(payload));
   if (owner_) owner_->gone(gone, comm::error_from(payload));
 }
 
@@ -321,11 +322,21 @@ void Agent::read_resolved(const comm::LinkHeader& header, std::span<const std::b
 void Agent::lost(comm::Rank peer, const Error& why) {
   payloads_.erase(peer.number);
   if (all_left_) return;
+  if (peer.number == Routes::coordinator()) lose_coordinator(why);
   writer_.lost(peer, why);
   if (owner_) owner_->gone(peer, why);
   if (member_) member_->lost(peer, why);
   if (coordinator_) coordinator_->lost(peer, why);
-  if (peer.number == Routes::coordinator()) is_orphan_ = true;
+}
+
+/// This rank leaves when its application does, without waiting for anybody. Who has not noticed yet
+/// by then would take this rank for the cause: it is told first.
+void Agent::lose_coordinator(const Error& why) {
+  is_orphan_ = true;
+  const std::uint32_t me = rank().number;
+  for (std::uint32_t other = 0; other < routes_.computing(); ++other)
+    if (other != me && other != Routes::coordinator() && routes_.depends_on(other, me))
+      send({other}, LetterKind::kGone, {Routes::coordinator()}, comm::to_bytes(why));
 }
 
 }  // namespace forebay::write

@@ -110,6 +110,7 @@ class Agent final : public AgentContext, private comm::PostReceiver {
                            const comm::LinkHeader& header,
                            std::span<const std::byte> payload);
   void read_gone(const comm::LinkHeader& header, std::span<const std::byte> payload);
+  void lose_coordinator(const Error& why);
   void read_pruned(const comm::LinkHeader& header);
   void read_resolved(const comm::LinkHeader& header, std::span<const std::byte> payload);
 

@@ -39,7 +39,8 @@ enum class LetterKind : std::uint32_t {
   kSealed,    ///< owner to coordinator: a SealedLetter, the file is durable for that step
   kPruned,    ///< coordinator to owner: group, file; no step needs this file any more
   kResolved,  ///< coordinator to all: published, or failed and why
-  kGone,      ///< coordinator to all: this rank does not answer any more
+  kGone,      ///< coordinator to all: this rank does not answer any more; of itself, rank to
+              ///< those that depend on it
   kLeave,     ///< rank to coordinator: it begins no more steps
   kAllLeft,   ///< coordinator to all: nobody does
 };

@@ -205,10 +205,7 @@ void Member::lost(comm::Rank rank, const Error& why) {
 }
 
 bool Member::depends_on(std::uint32_t rank) const {
-  const Routes& routes = context_.routes();
-  const std::uint32_t me = context_.rank().number;
-  return rank == Routes::coordinator() || rank == routes.writer_of(me) ||
-         rank == routes.owner_of(routes.file_of(me)) || routes.next_of(me) == std::optional(rank);
+  return context_.routes().depends_on(context_.rank().number, rank);
 }
 
 void Member::end(const Error& why) {

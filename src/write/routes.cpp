@@ -222,6 +222,11 @@ std::vector<Rank> Routes::sources_of(Rank rank) const {
   return {group[behind]};
 }
 
+bool Routes::depends_on(Rank rank, Rank other) const {
+  return other == coordinator() || other == writer_of(rank) || other == owner_of(file_of(rank)) ||
+         next_of(rank) == std::optional(other);
+}
+
 FileNumber Routes::file_of(Rank rank) const {
   const auto number = writer_number_of(rank);
   return file_of_writer_[number ? *number : *writer_number_of(writer_of_.at(rank))];

@@ -72,6 +72,9 @@ class Routes {
   /// Those whose next_of() it is, in the order of the chain.
   std::vector<Rank> sources_of(Rank rank) const;
 
+  /// Whether a rank that computes cannot go on without the other one, whatever else there is.
+  bool depends_on(Rank rank, Rank other) const;
+
   /// The file in which the bytes of a rank end up.
   FileNumber file_of(Rank rank) const;
   Rank owner_of(FileNumber file) const { return writers_of(file).front(); }

@@ -70,6 +70,21 @@ TEST(Routes, of_a_brigade_go_from_neighbour_to_neighbour) {
   EXPECT_THAT(routes.sources_of(3), IsEmpty());
 }
 
+TEST(Routes, say_without_whom_a_rank_cannot_go_on) {
+  const auto needs = [](const Routes& routes, Rank rank) {
+    std::vector<Rank> others;
+    for (Rank other = 0; other < routes.computing(); ++other)
+      if (other != rank && routes.depends_on(rank, other)) others.push_back(other);
+    return others;
+  };
+  const Routes messages(crew_on_nodes({3, 3}), {.writers = 2, .files = 1});
+  EXPECT_THAT(needs(messages, 5), ElementsAre(0, 3));
+  EXPECT_THAT(needs(messages, 0), IsEmpty());
+  const Routes chain(crew_on_nodes({3, 3}),
+                     {.writers = 2, .files = 2, .hand_off = HandOff::kBrigade});
+  EXPECT_THAT(needs(chain, 5), ElementsAre(0, 3, 4));
+}
+
 TEST(Routes, stay_on_the_node_also_where_ranks_go_round_the_nodes) {
   const Crew crew{.node_of_computing = {7, 3, 7, 3, 7, 3}};
   const Routes routes(crew, {.writers = 2, .files = 2, .hand_off = HandOff::kSharedMemory});

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -137,37 +138,78 @@ class KilledRanks : public testing::TestWithParam<Kill> {
   const Cargo cargo_{11};
 };
 
-TEST_P(KilledRanks, in_the_midst_of_writing_is_named_to_all_others) {
-  std::array<int, 2> pipe{};
-  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
-  const Descriptor said(pipe[0]);
-  Descriptor saying(pipe[1]);
-  ProcessRanks ranks(kRanks, kPerNode,
-                     [&](const Communicator& job) { return run(job, saying.get()); });
-  saying = Descriptor();
-  // Once each that computes has had a receipt, at any moment of the next steps.
-  std::vector<std::uint64_t> receipts(GetParam().computing());
-  const auto hear = [&] {
+/// A job that writes steps, and the receipts that its ranks tell of.
+class Job {
+ public:
+  using Code = std::function<int(const Communicator& job, int receipts)>;
+
+  Job(std::uint32_t computing, const Code& code) : receipts_(computing) {
+    std::array<int, 2> pipe{};
+    EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+    said_ = Descriptor(pipe[0]);
+    const Descriptor saying(pipe[1]);
+    ranks_.emplace(kRanks, kPerNode,
+                   [&](const Communicator& job) { return code(job, saying.get()); });
+  }
+  ProcessRanks& ranks() { return *ranks_; }
+
+  /// True once each rank that computes has had a receipt.
+  bool has_begun() {
+    while (std::ranges::min(receipts_) == 0)
+      if (!hear()) return false;
+    return true;
+  }
+  /// After the end of all: the newest step of which anybody had a receipt.
+  std::uint64_t promised() {
+    while (hear()) {
+    }
+    return std::ranges::max(receipts_);
+  }
+
+ private:
+  bool hear() {
     std::uint32_t who = 0;
-    const bool heard = ::read(said.get(), &who, sizeof who) == sizeof who;
-    if (heard) ++receipts.at(who);
+    const bool heard = ::read(said_.get(), &who, sizeof who) == sizeof who;
+    if (heard) ++receipts_.at(who);
     return heard;
-  };
-  while (std::ranges::min(receipts) == 0)
-    ASSERT_TRUE(hear());
+  }
+
+  std::vector<std::uint64_t> receipts_;
+  Descriptor said_;
+  std::optional<ProcessRanks> ranks_;
+};
+
+TEST_P(KilledRanks, in_the_midst_of_writing_is_named_to_all_others) {
+  Job job(GetParam().computing(),
+          [&](const Communicator& ranks, int receipts) { return run(ranks, receipts); });
+  ASSERT_TRUE(job.has_begun());
+  // At any moment of the next steps.
   std::this_thread::sleep_for(std::chrono::milliseconds(GetParam().rank * 7));
-  ranks.kill(GetParam().rank);
+  job.ranks().kill(GetParam().rank);
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
     const auto expected =
         rank == GetParam().rank ? std::optional<int>() : std::optional(kAsExpected);
-    EXPECT_EQ(ranks.result(rank), expected) << "rank " << rank;
+    EXPECT_EQ(job.ranks().result(rank), expected) << "rank " << rank;
   }
-  while (hear()) {
-  }
-  const std::uint64_t promised = std::ranges::max(receipts);
+  const std::uint64_t promised = job.promised();
   EXPECT_TRUE(is_whole(path_, cargo_, promised));
   go_on();
   EXPECT_TRUE(is_whole(path_, cargo_, promised + 1));
+}
+
+/// Who writes for a rank leaves before that rank has noticed why.
+class KilledCoordinator : public KilledRanks {};
+
+TEST_P(KilledCoordinator, is_named_to_who_slept_until_all_others_had_left) {
+  Job job(kRanks, [&](const Communicator& ranks, int receipts) { return run(ranks, receipts); });
+  ASSERT_TRUE(job.has_begun());
+  constexpr std::uint32_t kSleeper = 4;
+  job.ranks().stop(kSleeper);
+  job.ranks().kill(GetParam().rank);
+  for (std::uint32_t rank = 1; rank < kSleeper; ++rank)
+    EXPECT_EQ(job.ranks().result(rank), kAsExpected) << "rank " << rank;
+  job.ranks().resume(kSleeper);
+  EXPECT_EQ(job.ranks().result(kSleeper), kAsExpected);
 }
 
 /// Runs as somebody who may not look into the folder of the dataset.
@@ -208,6 +250,11 @@ const std::vector<Kill> kKilledRanks = [] {
 INSTANTIATE_TEST_SUITE_P(All,
                          KilledRanks,
                          testing::ValuesIn(kKilledRanks),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(All,
+                         KilledCoordinator,
+                         testing::Values(Kill{Placement::kInRank, HandOff::kSharedMemory, 0},
+                                         Kill{Placement::kInRank, HandOff::kMessage, 0}),
                          testing::PrintToStringParamName());
 
 }  // namespace

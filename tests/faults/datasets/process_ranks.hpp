@@ -4,6 +4,7 @@
 // first rank of the group, over sockets that were there before the processes.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,6 +25,9 @@ class ProcessRanks {
   ProcessRanks(std::uint32_t count, std::uint32_t per_node, const Code& code);
 
   void kill(std::uint32_t rank) { children_.at(rank).kill(); }
+  /// It does nothing until it is resumed, and others see nothing of that.
+  void stop(std::uint32_t rank) { children_.at(rank).send(SIGSTOP); }
+  void resume(std::uint32_t rank) { children_.at(rank).send(SIGCONT); }
   /// What a process returned; nothing if a signal has ended it, or it has not ended in a minute.
   std::optional<int> result(std::uint32_t rank) { return children_.at(rank).result(); }
 
