@@ -29,6 +29,8 @@ void DeviceQueue::complete(const storage::Completion& completion) {
 
 void DeviceQueue::complete_data(const Flight& flight) {
   Parcel& parcel = *flight.parcel;
+  // A sync that began before this had ended was not for it.
+  parcel.target->is_dirty = true;
   Account& account = *parcel.account;
   account.bytes_in_flight -= flight.range.size;
   --account.requests_in_flight;
@@ -62,6 +64,7 @@ void DeviceQueue::complete_errand(const Flight& flight, const Result<std::uint64
       [[fallthrough]];
     case FlightKind::kBlockWrite:
       if (!outcome) fail_users(target, outcome.error());
+      target.is_dirty = true;
       target.edges.erase(*flight.block);
       break;
     case FlightKind::kSync:

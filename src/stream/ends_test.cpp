@@ -48,6 +48,25 @@ TEST_P(Ends, a_sync_that_fails_is_told_to_all_who_wrote_the_file) {
   EXPECT_EQ(error_class(second.sync()), ErrorClass::kIo);
 }
 
+TEST_P(Ends, a_sync_that_began_before_a_write_had_ended_is_not_for_it) {
+  OutputStream first = site.make_stream({.preallocation = Preallocation::kNone});
+  OutputStream second = site.make_stream({.preallocation = Preallocation::kNone});
+  const OutputFile here = must(first.create(site / "data"));
+  const OutputFile there = must(second.create(site / "data", {.existing = Existing::kKeep}));
+  EXPECT_TRUE(works(submit_pattern(first, here, {0, 8192})));
+  EXPECT_TRUE(works(first.drain()));
+  site.gate.close();
+  EXPECT_TRUE(works(submit_pattern(second, there, {8192, 8192})));
+  std::thread syncs([&] { EXPECT_TRUE(works(first.sync())); });
+  while (site.gate.syncs() == 0)
+    std::this_thread::yield();
+  site.gate.open();
+  syncs.join();
+  EXPECT_TRUE(works(second.drain()));
+  EXPECT_TRUE(works(second.sync()));
+  EXPECT_EQ(site.gate.syncs(), 2U);
+}
+
 TEST_P(Ends, what_another_process_has_put_behind_the_end_stays) {
   OutputStream out = site.make_stream({.preallocation = Preallocation::kNone});
   const OutputFile file = must(out.create(site / "data", {.existing = Existing::kKeep}));
