@@ -141,7 +141,8 @@ class Dataset {
 
   /// Begins a step, whose number is larger than any before. All ranks begin the same steps in the
   /// same order; nobody waits for the others here. Blocks while plan().steps_in_flight steps are
-  /// not resolved, a minute longer than the plan's deadline at most (kLimit). kInvalidArgument for
+  /// not resolved, a minute longer than the plan's deadline at most: kLimit then, and the step has
+  /// failed on all ranks, which go on with the next number. kInvalidArgument for
   /// a number that does not rise, and while another Step of this rank is not committed; kClosed
   /// after close().
   Result<Step> begin_step(std::uint64_t number);

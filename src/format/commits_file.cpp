@@ -91,6 +91,7 @@ class Attempt {
       auto past = load_block(slot.dataset, next);
       if (!past) {
         note(past.error());
+        loaded_.has_lost_past = true;
         return !pasts_.empty();
       }
       loaded_.state.past.push_back({next, past->steps.front().step, past->steps.back().step});

@@ -13,6 +13,7 @@ struct LoadedCommits {
   std::vector<StepEntry> steps = {};  ///< all that are alive and readable, by rising numbers
   std::vector<Error> damages = {};    ///< slots, tables, past blocks; a zeroed slot 1 of a new
                                       ///< dataset (generation 0) is none
+  bool has_lost_past = false;         ///< steps that are alive are in a block that is damaged
 };
 
 /// Blocks. Begins again, a bounded number of times, if somebody publishes meanwhile. kDamage if no

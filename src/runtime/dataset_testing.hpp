@@ -67,19 +67,26 @@ inline std::vector<std::uint64_t> parts_of(std::uint32_t rank,
   return mine;
 }
 
-/// Puts and commits a rank's parts of one step.
+/// Puts and commits a rank's parts of one step, and does not wait for it.
+inline Future<Receipt> begin_to_write_parts(const Yard& yard,
+                                            Dataset& dataset,
+                                            std::uint64_t number,
+                                            std::uint64_t parts) {
+  auto step = dataset.begin_step(number);
+  if (!step) return step.error();
+  for (const std::uint64_t part : parts_of(yard.runtime.rank(), yard.runtime.rank_count(), parts)) {
+    const std::vector<double> values = values_of_part(number, part);
+    const Status put = step->put("values", Part{part}, std::span(values));
+    if (!put) return put.error();
+  }
+  return step->commit();
+}
+
 inline Result<Receipt> write_parts(const Yard& yard,
                                    Dataset& dataset,
                                    std::uint64_t number,
                                    std::uint64_t parts) {
-  auto step = dataset.begin_step(number);
-  if (!step) return failure(step.error());
-  for (const std::uint64_t part : parts_of(yard.runtime.rank(), yard.runtime.rank_count(), parts)) {
-    const std::vector<double> values = values_of_part(number, part);
-    const Status put = step->put("values", Part{part}, std::span(values));
-    if (!put) return failure(put.error());
-  }
-  return step->commit().wait();
+  return begin_to_write_parts(yard, dataset, number, parts).wait();
 }
 
 /// Three steps, of which the last rank gives up the second one, as all others are told.

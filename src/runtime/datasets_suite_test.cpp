@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Datasets written by several ranks in all ways that there are, and read back without any.
+#include <algorithm>
 #include <array>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -64,6 +66,71 @@ TEST_P(DatasetSuite, writers_and_files_are_free) {
             yard, yard.folder / name,
             {.strategy = Strategy::kReducedBlocking, .writers = writers, .files = files});
       }
+  });
+}
+
+TEST_P(DatasetSuite, steps_are_written_while_the_next_ones_are_put) {
+  on_each_yard([](Yard& yard) {
+    for (const Strategy strategy : kStrategies) {
+      SCOPED_TRACE(name_of(strategy));
+      const std::string path = yard.folder / std::string(name_of(strategy));
+      WritePlan plan{.strategy = strategy, .unit_bytes = 1_MiB};
+      plan.memory_bytes = 4_MiB;
+      plan.steps_in_flight = 3;
+      plan.steps_per_group = 2;
+      auto dataset = yard.runtime.dataset(path, plan);
+      ASSERT_TRUE(dataset) << dataset.error().message();
+      std::vector<Future<Receipt>> receipts;
+      std::vector<std::uint64_t> steps(7);
+      std::iota(steps.begin(), steps.end(), 1U);
+      for (const std::uint64_t number : steps)
+        receipts.push_back(begin_to_write_parts(yard, *dataset, number, kParts));
+      for (Future<Receipt>& receipt : receipts) {
+        const auto got = receipt.wait();
+        EXPECT_TRUE(got) << got.error().message();
+      }
+      EXPECT_TRUE(dataset->close());
+      EXPECT_LE(dataset->report().staging_bytes_max, dataset->plan().memory_bytes);
+      yard.meet();
+      if (yard.is_first()) {
+        EXPECT_TRUE(has_steps(path, steps, kParts));
+      }
+      yard.meet();
+    }
+  });
+}
+
+TEST_P(DatasetSuite, a_block_that_is_refused_fails_its_step) {
+  on_each_yard([](Yard& yard) {
+    auto dataset = yard.runtime.dataset(yard.path(), for_test({}));
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    auto step = dataset->begin_step(1);
+    ASSERT_TRUE(step) << step.error().message();
+    const std::vector<double> values(6, 1.0);
+    const Subarray block{
+        .shape = {2, 3}, .start = {0, 0}, .count = {2, 3}, .order = ArrayOrder::kFortran};
+    EXPECT_EQ(error_class(step->put("values", block, std::span(values))),
+              ErrorClass::kInvalidArgument);
+    EXPECT_EQ(error_class(step->commit().wait()), ErrorClass::kInvalidArgument);
+    std::ignore = dataset->close();
+  });
+}
+
+TEST_P(DatasetSuite, who_goes_on_plans_for_steps_as_large_as_the_last_one) {
+  on_each_yard([](Yard& yard) {
+    {
+      auto dataset = yard.runtime.dataset(yard.path(), for_test({}));
+      ASSERT_TRUE(dataset) << dataset.error().message();
+      ASSERT_TRUE(write_parts(yard, *dataset, 1, kParts));
+      EXPECT_TRUE(dataset->close());
+    }
+    yard.meet();
+    auto dataset = yard.runtime.dataset(yard.path());
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    EXPECT_LT(dataset->plan().memory_bytes, 16_MiB);
+    EXPECT_TRUE(write_parts(yard, *dataset, 2, kParts));
+    EXPECT_TRUE(dataset->close());
+    yard.meet();
   });
 }
 

@@ -38,7 +38,9 @@ Agent::Agent(Setup setup, shm::Doorbell bell)
   const std::uint32_t me = office_->rank().number;
   if (me < routes_.computing()) member_.emplace(*this, setup_.on_resolved);
   const bool owns = routes_.is_writer(me) && routes_.owner_of(routes_.file_of(me)) == me;
-  if (owns) owner_.emplace(*this, FileOwner::Setup{setup_.dataset, setup_.first_group, 0});
+  const std::uint64_t bytes_of_file = setup_.newest_bytes / routes_.file_count();
+  if (owns)
+    owner_.emplace(*this, FileOwner::Setup{setup_.dataset, setup_.first_group, bytes_of_file});
   if (setup_.publisher) coordinator_.emplace(*this, setup_.publisher, *setup_.lease);
 }
 
@@ -154,7 +156,7 @@ void Agent::end() {
   setup_.round_caller.reset();
   setup_.lane->stop(why);
   run_posted();
-  if (setup_.lease && setup_.lease->check())
+  if (setup_.lease && setup_.publisher->may_remove_others() && setup_.lease->check())
     remove_leftovers(setup_.path, setup_.publisher->steps(), setup_.first_group + kGroupsOfOpening);
   setup_.lease.reset();
   {
@@ -217,6 +219,7 @@ void Agent::read(comm::Rank from,
     case LetterKind::kAskPlace:
     case LetterKind::kTrim:
     case LetterKind::kTurnOver:
+    case LetterKind::kStillWriting:
     case LetterKind::kReady:
     case LetterKind::kPart:
       return read_as_owner(from, header, payload);
@@ -287,10 +290,12 @@ void Agent::read_as_owner(comm::Rank from,
       return owner_->trim(words[0], {words[1], words[2]}, words[3]);
     case LetterKind::kTurnOver:
       return owner_->turn_over(from);
+    case LetterKind::kStillWriting:
+      return owner_->still_writing(from);
     case LetterKind::kReady:
       return owner_->ready(from, step_of(header), static_cast<std::uint32_t>(words[2]));
     default:
-      return owner_->part_came(from, step_of(header), payload);
+      return owner_->part_came(from, step_of(header), payload, words[2]);
   }
 }
 

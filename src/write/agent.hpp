@@ -41,6 +41,7 @@ class Agent final : public AgentContext, private comm::PostReceiver {
     Crew crew;
     format::DatasetId dataset;
     std::uint64_t first_group = 0;
+    std::uint64_t newest_bytes = 0;  ///< of the newest step, in all its files; 0: not known
     std::unique_ptr<comm::PostOffice> office;
     std::unique_ptr<FileLane> lane;
     std::unique_ptr<RoundCaller> round_caller;  ///< null unless the schedule is collective

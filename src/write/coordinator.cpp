@@ -113,8 +113,9 @@ void Coordinator::publish(const StepName& step, const Collected& collected) {
   const auto publish_it = [this, entry, over] {
     // Whoever was stopped for long may have been taken for dead, and somebody else publishes now.
     const Status is_mine = lease_.check();
-    over(is_mine ? publisher_->publish(entry) : is_mine);
-    if (is_mine) prune();
+    const Status published = is_mine ? publisher_->publish(entry) : is_mine;
+    over(published);
+    if (published) prune();
   };
   // The names of new files are made durable once for the step, by who publishes it.
   context_.lane().sync_folder([this, over, publish_it](const Status& outcome) {
@@ -143,7 +144,9 @@ void Coordinator::prune() {
 /// To whoever makes such files, and may use it again.
 void Coordinator::let_go(const format::DataFileName& name) {
   const Routes& routes = context_.routes();
-  if (name.file >= routes.file_count())
+  // Of a step that failed something may still be on its way into the file: nobody else gets it.
+  const auto is_in_it = [&](const StepName& step) { return step.group == name.group; };
+  if (name.file >= routes.file_count() || std::ranges::any_of(skipped_, is_in_it))
     return context_.lane().remove(name, [](const Status& /*done*/) {});
   const comm::Rank owner{routes.owner_of(name.file)};
   context_.send(owner, LetterKind::kPruned, {name.group, name.file}, {});

@@ -301,6 +301,15 @@ TEST_F(CoordinatorAlone, keeps_old_steps_when_the_new_one_could_not_be_published
   EXPECT_TRUE(context_->take(LetterKind::kPruned).empty());
 }
 
+TEST_F(CoordinatorAlone, keeps_all_old_steps_when_the_slot_could_not_be_written) {
+  start(2, plan(1));
+  for (const std::uint64_t old : {10U, 11U, 12U})
+    ASSERT_TRUE(publisher_->publish({.step = old, .group = old, .files = {{.file = 0}}}));
+  complete(5);  // does not rise, so the publisher refuses it
+  EXPECT_TRUE(sync_folder());
+  EXPECT_EQ(published(), (Steps{10, 11, 12}));
+}
+
 TEST_F(CoordinatorAlone, publishes_nothing_more_when_somebody_else_has_the_lease) {
   start(2, plan(1));
   complete(1);

@@ -157,12 +157,20 @@ Status DataFolder::fill(storage::File& file,
 }
 
 Status DataFolder::reserve(storage::File& file, std::uint64_t expected_bytes) {
-  const ByteRange wanted{0, std::max(expected_bytes, format::kPageBytes)};
+  ByteRange wanted{0, std::max(expected_bytes, format::kPageBytes)};
+  const auto free_bytes = file.free_bytes();
+  // A file that is made ahead of need leaves as much for the step that is under way.
+  const std::uint64_t needed = 2 * wanted.size * std::max(setup_.files, 1U);
+  if (free_bytes && *free_bytes < needed) wanted.size = format::kPageBytes;
+  const auto has_no_room = [](const Status& done) {
+    return !done && done.error().kind() == ErrorClass::kNoSpace;
+  };
   Status reserved = file.allocate(wanted);
-  if (!reserved && reserved.error().kind() == ErrorClass::kNoSpace && !free_.empty()) {
+  if (has_no_room(reserved) && !free_.empty()) {
     give_up_free_files();
     reserved = file.allocate(wanted);
   }
+  if (has_no_room(reserved)) reserved = file.allocate({0, format::kPageBytes});
   if (!reserved && reserved.error().kind() == ErrorClass::kUnsupported) return {};
   return reserved;
 }

@@ -32,6 +32,7 @@ class DataFolder {
     std::string folder;
     format::DatasetId dataset = {};
     std::optional<Access> access = {};
+    std::uint32_t files = 1;  ///< of one step
     storage::StripeWish stripes = {};
     LogSink* log = nullptr;  ///< hears of wishes that are not granted; null: nobody does
     /// What the folder lies on; no value: that is looked at.
@@ -42,7 +43,8 @@ class DataFolder {
 
   using FilePointer = std::unique_ptr<storage::File>;
 
-  /// A file of this name with a header, and with space for so many bytes. See FileLane::create().
+  /// A file of this name with a header, and with space for so many bytes where the file system has
+  /// more than twice that for all files of a step. See FileLane::create().
   Result<FilePointer> create(const format::DataFileName& name, std::uint64_t expected_bytes);
   /// One that is there. See FileLane::open().
   Result<FilePointer> open(const format::DataFileName& name);

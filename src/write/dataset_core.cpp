@@ -57,21 +57,35 @@ Result<std::shared_ptr<StepCore>> DatasetCore::begin_step(std::uint64_t number) 
   std::unique_lock lock(mutex_);
   if (const Status checked = check_begin(number); !checked) return failure(checked.error());
   const auto has_room = [this] { return under_way_ < setup_.plan.steps_in_flight; };
-  if (!resolved_.wait_for(lock, resolved_after_max(setup_.plan), has_room))
-    return failure(
-        error(ErrorClass::kLimit, "begin step " + std::to_string(number),
-              std::to_string(under_way_) + " steps are still under way: storage does not keep up"));
-  const std::uint64_t group = setup_.first_group + begun_ / setup_.plan.steps_per_group;
-  const StepName name{number, group};
+  const bool is_free = resolved_.wait_for(lock, resolved_after_max(setup_.plan), has_room);
+  // Others may have begun one, or closed, meanwhile.
+  if (const Status checked = check_begin(number); !checked) return failure(checked.error());
+  const std::uint32_t before = under_way_;
+  const auto name = count_step(number);
+  if (!name) return failure(name.error());
+  if (is_free) {
+    is_open_step_ = true;
+    lock.unlock();
+    return std::make_shared<StepCore>(shared_from_this(), *name, begun_at);
+  }
+  // The others count it too, so it fails on all of them, and the next one is the same on all.
+  const Error why =
+      error(ErrorClass::kLimit, "begin step " + std::to_string(number),
+            std::to_string(before) + " steps are still under way: storage does not keep up");
+  agent_->tell([name = *name, why](Member& member) { member.abandon(name, why); });
+  return failure(why);
+}
+
+/// All ranks count the same steps, so that they agree on the files that these are in.
+Result<StepName> DatasetCore::count_step(std::uint64_t number) {
+  const StepName name{number, setup_.first_group + begun_ / setup_.plan.steps_per_group};
   if (!agent_->tell([name](Member& member) { member.begin(name); }))
     return failure(
         error(ErrorClass::kClosed, "begin step " + std::to_string(number), "the agent has ended"));
   ++begun_;
   ++under_way_;
-  is_open_step_ = true;
   last_begun_ = number;
-  lock.unlock();
-  return std::make_shared<StepCore>(shared_from_this(), name, begun_at);
+  return name;
 }
 
 void DatasetCore::on_resolved(const StepName& step, const Status& outcome) {
@@ -164,6 +178,8 @@ Status StepCore::keep(Status outcome) {
   if (!failure_) failure_ = known;
   return failure(known);
 }
+
+Status StepCore::refuse(const Error& why) { return keep(failure(why)); }
 
 Status StepCore::put(const BlockPlace& place, std::span<const std::byte> bytes) {
   const TimePoint begin = now();
@@ -275,7 +291,7 @@ Status Step::put_part(const Element& element, Part part, const Shape& shape, Byt
 Status Step::put_block(const Element& element, const Subarray& block, Bytes data) {
   if (!core_) return is_over("put");
   const auto place = array_place(element.field, element.type, block);
-  return place ? core_->put(*place, data) : Status(tl::unexpect, place.error());
+  return place ? core_->put(*place, data) : core_->refuse(place.error());
 }
 
 Status Step::adopt_part(const Element& element, Part part, const Shape& shape, AdoptedBuffer data) {
@@ -288,7 +304,7 @@ Status Step::adopt_part(const Element& element, Part part, const Shape& shape, A
 Status Step::adopt_block(const Element& element, const Subarray& block, AdoptedBuffer data) {
   if (!core_) return is_over("put");
   const auto place = array_place(element.field, element.type, block);
-  if (!place) return failure(place.error());
+  if (!place) return core_->refuse(place.error());
   return core_->adopt(*place, std::move(data));
 }
 

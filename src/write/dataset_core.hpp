@@ -61,6 +61,7 @@ class DatasetCore : public std::enable_shared_from_this<DatasetCore> {
   friend class StepCore;
   Error error(ErrorClass kind, std::string operation, std::string cause) const;
   Status check_begin(std::uint64_t number) const;
+  Result<StepName> count_step(std::uint64_t number);
   void step_is_over(const Packer& packer);
 
   const Setup setup_;
@@ -90,6 +91,8 @@ class StepCore {
   std::uint64_t number() const noexcept { return name_.step; }
   Status put(const BlockPlace& place, std::span<const std::byte> bytes);
   Status adopt(const BlockPlace& place, AdoptedBuffer buffer);
+  /// What was put cannot be: neither can the step.
+  Status refuse(const Error& why);
   Future<Receipt> commit();
   void abandon() noexcept;
 

@@ -49,12 +49,22 @@ Result<Decision> decide(const std::string& path, const WriteFacts& facts, const 
   // Whoever took the lease over before may have claimed the same.
   if (const Status is_mine = decision.lease->check(); !is_mine) return failure(is_mine.error());
   found.first_group = *first_group;
-  remove_leftovers(path, decision.publisher->steps(), found.first_group);
+  if (decision.publisher->may_remove_others())
+    remove_leftovers(path, decision.publisher->steps(), found.first_group);
   found.dataset = decision.publisher->dataset();
-  for (const format::StepEntry& step : decision.publisher->steps()) {
-    found.newest_step = step.step;
-    found.has_steps = true;
-  }
+  if (decision.publisher->steps().empty()) return decision;
+  const format::StepEntry& newest = decision.publisher->steps().back();
+  found.newest_step = newest.step;
+  found.has_steps = true;
+  found.newest_bytes = newest.stored_bytes;
+  if (!facts.step_bytes.empty()) return decision;
+  // As large as the last one, by however many ranks it was written.
+  WriteFacts known = facts;
+  known.step_bytes = {(newest.raw_bytes + facts.crew.computing() - 1) / facts.crew.computing()};
+  if (known.step_bytes.front() == 0) return decision;
+  plan = plan_write(known, wanted);
+  if (!plan) return failure(located(plan.error(), path));
+  decision.plan = std::move(*plan);
   return decision;
 }
 

@@ -24,6 +24,7 @@ struct Found {
   format::DatasetId dataset = {};
   std::uint64_t first_group = 0;
   std::uint64_t newest_step = 0;
+  std::uint64_t newest_bytes = 0;  ///< that it takes in its files
   bool has_steps = false;
 };
 

@@ -114,6 +114,7 @@ QueuedLane::QueuedLane(Setup setup, std::shared_ptr<Errands> errands)
           std::make_shared<DataFolder>(DataFolder::Setup{.folder = setup_.folder,
                                                          .dataset = setup_.dataset,
                                                          .access = setup_.access,
+                                                         .files = setup_.files,
                                                          .stripes = setup_.stripes,
                                                          .log = setup_.log,
                                                          .free_files_max = setup_.free_files_max})),

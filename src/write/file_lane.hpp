@@ -52,6 +52,7 @@ class FileLane {
     stream::DeviceQueues* queues = nullptr;  ///< lives longer
     /// No value: past the page cache where that works and is what suits the file system.
     std::optional<Access> access = {};
+    std::uint32_t files = 1;            ///< of one step, on all ranks
     storage::StripeWish stripes = {};   ///< of new files, where a file system lets itself be told
     std::uint64_t request_bytes = 0;    ///< 0: as streams choose it
     std::uint32_t requests = 0;         ///< under way for one file; 0: the same
@@ -71,10 +72,12 @@ class FileLane {
   virtual ~FileLane() = default;
 
   /// Makes a file, or takes a recycled one, whose bytes stay but for the header. Space for
-  /// `expected_bytes` (header included) is reserved where the file system can; if there is none,
-  /// recycled files are given up first, and then it is kNoSpace and nothing is left behind. What
-  /// has the name already is left over from a step that never was, and goes. The name is durable
-  /// after the next sync_folder(), the header after the next sync().
+  /// `expected_bytes` (header included) is reserved where the file system can, and would have as
+  /// much left for all files of a step: those under way need it first. Without it the file grows as
+  /// it is written. Where there is none for a header, recycled files are given up first, and then
+  /// it is kNoSpace and nothing is left behind. What has the name already is left over from a step
+  /// that never was, and goes. The name is durable after the next sync_folder(), the header after
+  /// the next sync().
   virtual void create(format::DataFileName name, std::uint64_t expected_bytes, Opened opened) = 0;
 
   /// Opens a file that some rank's create() has made, to write to another part of it. Reserves

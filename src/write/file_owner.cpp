@@ -42,7 +42,10 @@ void FileOwner::start() {
 }
 
 void FileOwner::make(std::uint64_t group) {
-  if (!groups_.try_emplace(group).second) return;
+  if (groups_.try_emplace(group).second) create(group);
+}
+
+void FileOwner::create(std::uint64_t group) {
   const auto come = [this, group](Result<std::shared_ptr<DataFile>> file) {
     context_.post([this, group, file = std::move(file)] { made(group, file); });
   };
@@ -74,6 +77,11 @@ bool FileOwner::use(const StepName& step) {
   if (failed_.contains(step)) return false;
   make(step.group);
   GroupFile& its = groups_.at(step.group);
+  // Made ahead, when there was no room for it: there may be now.
+  if (its.steps.empty() && its.failure) {
+    its.failure.reset();
+    create(step.group);
+  }
   if (!its.steps.insert(step).second) return true;
   make(step.group + 1);
   if (its.failure) context_.report_failure(step, *its.failure);
@@ -102,8 +110,10 @@ void FileOwner::answer(const Question& question) {
   GroupFile& its = groups_.at(question.step.group);
   if (its.failure || failed_.contains(question.step)) return turn_over(question.writer);
   if (!its.file) return its.waiting.push_back(question);
-  const std::uint64_t place = its.end;
-  its.end += format::round_up(question.bytes, context_.plan().alignment_bytes);
+  if (holder_ == std::optional(question.writer)) still_writing(question.writer);
+  const std::uint64_t alignment = context_.plan().alignment_bytes;
+  const std::uint64_t place = format::round_up(its.end, alignment);
+  its.end = place + format::round_up(question.bytes, alignment);
   context_.send(question.writer, LetterKind::kPlace, {question.number, place}, {});
 }
 
@@ -121,6 +131,10 @@ void FileOwner::turn_over(comm::Rank writer) {
   if (holder_ != std::optional(writer)) return;
   holder_.reset();
   give_turn(std::chrono::steady_clock::now());
+}
+
+void FileOwner::still_writing(comm::Rank writer) {
+  if (holder_ == std::optional(writer)) held_since_ = std::chrono::steady_clock::now();
 }
 
 /// To who has waited longest, with all that it has asked for.
@@ -163,10 +177,17 @@ void FileOwner::go(const StepName& step, const Parts& parts) {
     context_.send(comm::Rank{rank}, LetterKind::kGo, words_of(step, most), {});
 }
 
-void FileOwner::part_came(comm::Rank from, const StepName& step, std::span<const std::byte> bytes) {
+void FileOwner::part_came(comm::Rank from,
+                          const StepName& step,
+                          std::span<const std::byte> bytes,
+                          std::uint64_t all_bytes) {
   if (!use(step)) return;
   Parts& parts = steps_[step];
-  parts.by_rank.emplace(from.number, rank_step_from(bytes));
+  comm::Bytes& arriving = parts.arriving[from.number];
+  arriving.insert(arriving.end(), bytes.begin(), bytes.end());
+  if (arriving.size() < all_bytes) return;
+  parts.by_rank.emplace(from.number, rank_step_from(arriving));
+  parts.arriving.erase(from.number);
   seal(step, parts);
 }
 
@@ -230,7 +251,7 @@ void FileOwner::make_durable(const StepName& step, const std::shared_ptr<Sealing
       if (steps_.contains(step)) tell_sealed(step, *sealing);
     });
   };
-  const bool is_last = ++its.steps_over == context_.plan().steps_per_group;
+  const bool is_last = ++its.steps_durable == context_.plan().steps_per_group;
   if (is_last)
     context_.lane().seal(sealing->file, its.end, done);
   else
@@ -264,9 +285,9 @@ void FileOwner::resolved(const StepName& step, const Status& outcome) {
   if (outcome) its.has_steps_to_keep = true;
   its.unanswered.erase(step);
   its.steps.insert(step);
-  const auto is_under_way = [this](const StepName& one) { return steps_.contains(one); };
+  its.over.insert(step);
   const bool is_full = its.steps.size() >= context_.plan().steps_per_group;
-  if (is_full && std::ranges::none_of(its.steps, is_under_way)) retire(step.group);
+  if (is_full && its.over.size() == its.steps.size()) retire(step.group);
 }
 
 /// A file of which nothing was published goes; others may still write to it, and lose nothing.

@@ -39,9 +39,15 @@ class FileOwner {
   /// Of the bytes asked for at that place only so many are needed.
   void trim(std::uint64_t group, const ByteRange& room, std::uint64_t needed_bytes);
   void turn_over(comm::Rank writer);
+  /// The writer whose turn it is gets on.
+  void still_writing(comm::Rank writer);
   /// Collective: once all of the group are, they are told to begin.
   void ready(comm::Rank from, const StepName& step, std::uint32_t rounds);
-  void part_came(comm::Rank from, const StepName& step, std::span<const std::byte> bytes);
+  /// A piece of a rank's part, which has `all_bytes`; pieces come in their order.
+  void part_came(comm::Rank from,
+                 const StepName& step,
+                 std::span<const std::byte> bytes,
+                 std::uint64_t all_bytes);
   void resolved(const StepName& step, const Status& outcome);
   void gone(comm::Rank rank, const Error& why);
   /// Files that nobody needed go.
@@ -64,11 +70,13 @@ class FileOwner {
     std::uint64_t end = format::kPageBytes;  ///< places are given out from here on
     std::vector<Question> waiting;           ///< until it is there
     std::set<StepName> steps;
-    std::uint32_t steps_over = 0;
+    std::set<StepName> over;  ///< of these: published, or failed
+    std::uint32_t steps_durable = 0;
     bool has_steps_to_keep = false;
     std::set<StepName> unanswered;  ///< sealed: the coordinator may have published them already
   };
   struct Parts {
+    std::map<std::uint32_t, comm::Bytes> arriving;
     std::map<std::uint32_t, RankStep> by_rank;
     std::map<std::uint32_t, std::uint32_t> rounds;  ///< of those that are ready
     bool is_sealing = false;
@@ -78,6 +86,7 @@ class FileOwner {
   bool use(const StepName& step);
   void go(const StepName& step, const Parts& parts);
   void make(std::uint64_t group);
+  void create(std::uint64_t group);
   void made(std::uint64_t group, const Result<std::shared_ptr<DataFile>>& file);
   void answer(const Question& question);
   void give_turn(TimePoint now);

@@ -2,8 +2,10 @@
 // The owner of a file alone: places, turns, and the index that closes a step.
 #include "write/file_owner.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -75,8 +77,12 @@ class FileOwnerAlone : public ::testing::Test {
   void tell_parts(const StepName& name) {
     owner_->asked({0}, name, 0, 1_MiB);
     for (std::uint32_t rank = 0; rank < 3; ++rank)
-      owner_->part_came({rank}, name, to_bytes(rank_step_of(name.step, rank * 10, 2)));
+      tell_part(rank, name, rank_step_of(name.step, rank * 10, 2));
     context_->settle();
+  }
+  void tell_part(std::uint32_t rank, const StepName& name, const RankStep& part) {
+    const comm::Bytes bytes = to_bytes(part);
+    owner_->part_came({rank}, name, bytes, bytes.size());
   }
   std::string failure() {
     const Sent letter = context_->take_one(LetterKind::kFailed);
@@ -111,10 +117,10 @@ TEST_F(FileOwnerAlone, gives_places_in_the_order_of_arrival_at_multiples_of_the_
   owner_->asked({0}, step_of_group(1, 1), 1, kAlignmentBytes);
   owner_->asked({1}, step_of_group(1, 1), 4, kAlignmentBytes + 1);
   owner_->asked({2}, step_of_group(1, 1), 8, 1);
-  EXPECT_EQ(given(), (Places{{2, 7, kPageBytes},
-                             {0, 1, kPageBytes + kAlignmentBytes},
-                             {1, 4, kPageBytes + 2 * kAlignmentBytes},
-                             {2, 8, kPageBytes + 4 * kAlignmentBytes}}));
+  EXPECT_EQ(given(), (Places{{2, 7, kAlignmentBytes},
+                             {0, 1, kAlignmentBytes + kAlignmentBytes},
+                             {1, 4, kAlignmentBytes + 2 * kAlignmentBytes},
+                             {2, 8, kAlignmentBytes + 4 * kAlignmentBytes}}));
 }
 
 TEST_F(FileOwnerAlone, questions_wait_for_the_file_and_keep_their_order) {
@@ -123,29 +129,29 @@ TEST_F(FileOwnerAlone, questions_wait_for_the_file_and_keep_their_order) {
   owner_->asked({0}, step_of_group(1, 1), 1, 100);
   EXPECT_EQ(given(), Places{});
   context_->answer(LaneCall::kCreate);
-  EXPECT_EQ(given(), (Places{{2, 7, kPageBytes}, {0, 1, kPageBytes + kAlignmentBytes}}));
+  EXPECT_EQ(given(), (Places{{2, 7, kAlignmentBytes}, {0, 1, kAlignmentBytes + kAlignmentBytes}}));
 }
 
 TEST_F(FileOwnerAlone, steps_of_two_groups_have_files_of_their_own) {
   start_with_file(shared_file());
   owner_->asked({1}, step_of_group(1, 1), 0, 100);
   owner_->asked({1}, step_of_group(2, 2), 1, 100);
-  EXPECT_EQ(given(), (Places{{1, 0, kPageBytes}, {1, 1, kPageBytes}}));
+  EXPECT_EQ(given(), (Places{{1, 0, kAlignmentBytes}, {1, 1, kAlignmentBytes}}));
 }
 
 TEST_F(FileOwnerAlone, room_that_was_too_much_comes_back_unless_something_lies_behind_it) {
   start_with_file(shared_file());
   const std::uint64_t large = 4 * kAlignmentBytes;
   owner_->asked({0}, step_of_group(1, 1), 0, large);
-  owner_->trim(1, {kPageBytes, large}, 100);
+  owner_->trim(1, {kAlignmentBytes, large}, 100);
   owner_->asked({1}, step_of_group(1, 1), 1, large);
   owner_->asked({2}, step_of_group(1, 1), 2, 100);
-  owner_->trim(1, {kPageBytes + kAlignmentBytes, large}, 100);
+  owner_->trim(1, {kAlignmentBytes + kAlignmentBytes, large}, 100);
   owner_->asked({0}, step_of_group(1, 1), 3, 100);
-  EXPECT_EQ(given(), (Places{{0, 0, kPageBytes},
-                             {1, 1, kPageBytes + kAlignmentBytes},
-                             {2, 2, kPageBytes + 5 * kAlignmentBytes},
-                             {0, 3, kPageBytes + 6 * kAlignmentBytes}}));
+  EXPECT_EQ(given(), (Places{{0, 0, kAlignmentBytes},
+                             {1, 1, kAlignmentBytes + kAlignmentBytes},
+                             {2, 2, kAlignmentBytes + 5 * kAlignmentBytes},
+                             {0, 3, kAlignmentBytes + 6 * kAlignmentBytes}}));
 }
 
 TEST_F(FileOwnerAlone, a_file_that_cannot_be_made_fails_its_steps_and_no_other) {
@@ -158,6 +164,27 @@ TEST_F(FileOwnerAlone, a_file_that_cannot_be_made_fails_its_steps_and_no_other) 
   owner_->asked({1}, step_of_group(2, 2), 1, 100);
   EXPECT_EQ(given().size(), 1U);
   EXPECT_TRUE(context_->take(LetterKind::kFailed).empty());
+}
+
+TEST_F(FileOwnerAlone, a_file_that_could_not_be_made_ahead_is_made_when_its_step_begins) {
+  start(shared_file());
+  context_->answer(LaneCall::kCreate);
+  context_->answer(LaneCall::kCreate, failed("no room", ENOSPC));  // of the step before, too
+  owner_->asked({1}, step_of_group(2, 2), 1, 100);
+  EXPECT_TRUE(context_->take(LetterKind::kFailed).empty());
+  EXPECT_TRUE(context_->answer(LaneCall::kCreate));
+  EXPECT_EQ(given().size(), 1U);
+}
+
+TEST_F(FileOwnerAlone, regions_behind_an_index_are_aligned_too) {
+  start_with_file(shared_file(2));
+  tell_parts(step_of_group(1, 1));
+  given();
+  context_->answer(LaneCall::kWrite);
+  owner_->asked({1}, step_of_group(2, 1), 5, 100);
+  const Places places = given();
+  ASSERT_EQ(places.size(), 1U);
+  EXPECT_EQ(places[0].offset % kAlignmentBytes, 0U);
 }
 
 TEST_F(FileOwnerAlone, ranks_that_begin_different_steps_are_told_so) {
@@ -212,6 +239,23 @@ TEST_F(FileOwnerAlone, a_silent_holder_loses_its_turn_when_its_lease_is_over) {
   EXPECT_EQ(given(), Places{});
 }
 
+TEST_F(FileOwnerAlone, a_holder_that_gets_on_keeps_its_turn) {
+  start_with_file(baton());
+  owner_->asked({1}, step_of_group(1, 1), 0, 100);
+  owner_->asked({2}, step_of_group(1, 1), 0, 100);
+  given();
+  const auto due = owner_->due();
+  ASSERT_TRUE(due.has_value());
+  while (steady_clock::now() <= *due - kTurnLease) {
+  }
+  owner_->still_writing({2});  // it is not its turn
+  EXPECT_EQ(owner_->due(), due);
+  owner_->still_writing({1});
+  owner_->tick(*due);
+  EXPECT_EQ(given(), Places{});
+  EXPECT_GT(owner_->due(), due);
+}
+
 TEST_F(FileOwnerAlone, a_lost_holder_loses_its_turn_and_fails_its_step) {
   start_with_file(baton());
   owner_->asked({1}, step_of_group(1, 1), 0, 100);
@@ -238,15 +282,15 @@ TEST_F(FileOwnerAlone, the_index_is_written_when_all_have_told_behind_everything
   for (std::uint32_t rank = 0; rank < 3; ++rank)
     owner_->asked({rank}, step_of_group(1, 1), 0, 1600);
   for (std::uint32_t rank = 0; rank < 2; ++rank)
-    owner_->part_came({rank}, step_of_group(1, 1), to_bytes(rank_step_of(1, rank * 10, 2)));
-  owner_->part_came({1}, step_of_group(1, 1), to_bytes(rank_step_of(1, 10, 2)));  // told twice
+    tell_part(rank, step_of_group(1, 1), rank_step_of(1, rank * 10, 2));
+  tell_part(1, step_of_group(1, 1), rank_step_of(1, 10, 2));  // told twice
   context_->settle();
   EXPECT_TRUE(context_->asked(LaneCall::kWrite).empty());
-  owner_->part_came({2}, step_of_group(1, 1), to_bytes(rank_step_of(1, 20, 2)));
+  tell_part(2, step_of_group(1, 1), rank_step_of(1, 20, 2));
   context_->settle();
   const auto written = context_->asked(LaneCall::kWrite);
   ASSERT_EQ(written.size(), 1U);
-  EXPECT_EQ(written[0].offset, kPageBytes + 3 * kAlignmentBytes);
+  EXPECT_EQ(written[0].offset, kAlignmentBytes + 3 * kAlignmentBytes);
   EXPECT_TRUE(context_->asked(LaneCall::kSeal).empty()) << "before the index is there";
   context_->answer(LaneCall::kWrite);
   EXPECT_TRUE(context_->take(LetterKind::kSealed).empty()) << "before it is durable";
@@ -260,6 +304,23 @@ TEST_F(FileOwnerAlone, the_index_is_written_when_all_have_told_behind_everything
   EXPECT_EQ(letter.parts, 3U);
   EXPECT_EQ(letter.index.offset, written[0].offset);
   EXPECT_EQ(letter.raw_bytes, 6U * 800);
+}
+
+TEST_F(FileOwnerAlone, a_part_that_comes_in_pieces_is_put_together) {
+  start_with_file(shared_file());
+  const StepName name = step_of_group(1, 1);
+  owner_->asked({0}, name, 0, 1_MiB);
+  tell_part(0, name, rank_step_of(1, 0, 2));
+  tell_part(2, name, rank_step_of(1, 20, 2));
+  const comm::Bytes bytes = to_bytes(rank_step_of(1, 10, 2));
+  for (std::size_t at = 0; at < bytes.size(); at += 100) {
+    context_->settle();
+    EXPECT_TRUE(context_->asked(LaneCall::kWrite).empty());
+    const std::size_t size = std::min<std::size_t>(100, bytes.size() - at);
+    owner_->part_came({1}, name, std::span(bytes).subspan(at, size), bytes.size());
+  }
+  context_->settle();
+  EXPECT_EQ(context_->asked(LaneCall::kWrite).size(), 1U);
 }
 
 TEST_F(FileOwnerAlone, parts_that_come_before_the_file_is_there_are_kept) {
@@ -309,8 +370,7 @@ TEST_F(FileOwnerAlone, two_ranks_with_the_same_part_are_told_and_nothing_is_writ
   start_with_file(shared_file());
   owner_->asked({0}, step_of_group(1, 1), 0, 1_MiB);
   for (std::uint32_t rank = 0; rank < 3; ++rank)
-    owner_->part_came({rank}, step_of_group(1, 1),
-                      to_bytes(rank_step_of(1, rank == 2 ? 0 : rank * 10, 1)));
+    tell_part(rank, step_of_group(1, 1), rank_step_of(1, rank == 2 ? 0 : rank * 10, 1));
   context_->settle();
   if (context_->answer(LaneCall::kWrite)) FAIL() << "an index with a part twice";
   EXPECT_THAT(failure(), HasSubstr("density"));
@@ -336,6 +396,31 @@ TEST_F(FileOwnerAlone, a_file_with_a_published_step_stays_when_another_one_in_it
   EXPECT_TRUE(removed_groups().empty());
 }
 
+TEST_F(FileOwnerAlone, a_file_stays_while_a_step_that_has_only_places_in_it_is_under_way) {
+  start_with_file(shared_file(2));
+  owner_->asked({0}, step_of_group(1, 1), 0, 100);
+  owner_->asked({0}, step_of_group(2, 1), 1, 100);
+  const Places first = given();
+  const auto created = context_->asked(LaneCall::kCreate).size();
+  owner_->resolved(step_of_group(1, 1), {});
+  owner_->asked({1}, step_of_group(2, 1), 2, 100);
+  EXPECT_EQ(context_->asked(LaneCall::kCreate).size(), created) << "not a second time";
+  ASSERT_EQ(first.size(), 2U);
+  EXPECT_EQ(given(), (Places{{1, 2, first[1].offset + kAlignmentBytes}}));
+  owner_->resolved(step_of_group(2, 1), failed("skipped"));
+  EXPECT_TRUE(removed_groups().empty());
+}
+
+TEST_F(FileOwnerAlone, a_file_stays_when_its_younger_step_fails_first) {
+  start_with_file(shared_file(2));
+  owner_->asked({0}, step_of_group(1, 1), 0, 100);
+  owner_->asked({1}, step_of_group(2, 1), 1, 100);
+  owner_->resolved(step_of_group(2, 1), failed("abandoned"));
+  EXPECT_TRUE(removed_groups().empty());
+  owner_->resolved(step_of_group(1, 1), failed("abandoned"));
+  EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{1});
+}
+
 TEST_F(FileOwnerAlone, a_step_that_the_coordinator_may_have_published_keeps_its_file) {
   start_with_file(shared_file());
   tell_parts(step_of_group(1, 1));
@@ -351,7 +436,7 @@ TEST_F(FileOwnerAlone, an_end_in_the_midst_of_sealing_writes_no_index) {
   start_with_file(shared_file());
   owner_->asked({0}, step_of_group(1, 1), 0, 1_MiB);
   for (std::uint32_t rank = 0; rank < 3; ++rank)
-    owner_->part_came({rank}, step_of_group(1, 1), to_bytes(rank_step_of(1, rank * 10, 2)));
+    tell_part(rank, step_of_group(1, 1), rank_step_of(1, rank * 10, 2));
   owner_->end();
   context_->settle();
   EXPECT_TRUE(context_->asked(LaneCall::kWrite).empty());
@@ -365,7 +450,7 @@ TEST_F(FileOwnerAlone, files_that_nobody_needed_go_at_the_end) {
   owner_->end();
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{2});
   ASSERT_EQ(context_->asked(LaneCall::kSeal).size(), 1U);
-  EXPECT_EQ(context_->asked(LaneCall::kSeal)[0].offset, kPageBytes + kAlignmentBytes);
+  EXPECT_EQ(context_->asked(LaneCall::kSeal)[0].offset, kAlignmentBytes + kAlignmentBytes);
 }
 
 }  // namespace

@@ -20,20 +20,22 @@ namespace forebay::write {
 /// "A to B" names the roles. The first two numbers of a header are the step and its group of files
 /// (StepName) wherever a letter is about a step; what else there is, each kind says.
 enum class LetterKind : std::uint32_t {
-  kHello,     ///< rank to coordinator, when it starts: so that its end is noticed
-  kOffer,     ///< rank or relay to the next: an OfferLetter, memory that holds a chunk
-  kSend,      ///< the answer: chunk; send its bytes
-  kBytes,     ///< the answer to that: chunk; the payload is its bytes
-  kTaken,     ///< chunk; its memory is not needed any more
-  kFinish,    ///< rank to its writer: how many regions it has offered in the step
-  kWritten,   ///< writer to rank: places of all its regions; or an Error
-  kAskPlace,  ///< writer to owner: a place for so many bytes
-  kPlace,     ///< the answer: an offset in the file
-  kTrim,      ///< writer to owner: an offset, how many bytes it asked for, how many it needs
-  kTurnOver,  ///< writer to owner (baton): nothing of this one is being written any more
-  kReady,     ///< rank to owner (collective): all of the step is placed; how many rounds it takes
-  kGo,        ///< owner to its ranks: all are ready; how many rounds there are
-  kPart,      ///< rank to owner: what of the step lies where in the owner's file
+  kHello,         ///< rank to coordinator, when it starts: so that its end is noticed
+  kOffer,         ///< rank or relay to the next: an OfferLetter, memory that holds a chunk
+  kSend,          ///< the answer: chunk; send its bytes
+  kBytes,         ///< the answer to that: chunk; the payload is its bytes
+  kTaken,         ///< chunk; its memory is not needed any more
+  kFinish,        ///< rank to its writer: how many regions it has offered in the step
+  kWritten,       ///< writer to rank: places of all its regions; or an Error
+  kAskPlace,      ///< writer to owner: a place for so many bytes
+  kPlace,         ///< the answer: an offset in the file
+  kTrim,          ///< writer to owner: an offset, how many bytes it asked for, how many it needs
+  kTurnOver,      ///< writer to owner (baton): nothing of this one is being written any more
+  kStillWriting,  ///< writer to owner (baton): a chunk is written, and more of it is to come
+  kReady,  ///< rank to owner (collective): all of the step is placed; how many rounds it takes
+  kGo,     ///< owner to its ranks: all are ready; how many rounds there are
+  kPart,   ///< rank to owner: what of the step lies where in the owner's file; a piece of it, and
+           ///< how many bytes all pieces have
   kAnnounce,  ///< rank to coordinator: committed; the fields it has
   kFailed,    ///< anybody to coordinator: the step cannot be, and why
   kSealed,    ///< owner to coordinator: a SealedLetter, the file is durable for that step
@@ -64,6 +66,9 @@ struct Chunk {
   std::uint64_t bytes = 0;
   bool is_last = false;  ///< nothing of the region is behind it
 };
+
+/// Of a part, which may have tens of millions of blocks, in one letter.
+inline constexpr std::uint64_t kPartPieceBytesMax = std::uint64_t{64} << 20U;
 
 /// In the number of a chunk that is offered by a link of a chain, whose bytes they are not.
 inline constexpr std::uint64_t kRelayed = std::uint64_t{1} << 63U;

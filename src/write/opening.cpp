@@ -10,15 +10,15 @@
 #include "format/records.hpp"
 #include "write/agent.hpp"
 #include "write/packer.hpp"
+#include "write/plan.hpp"
+#include "write/plan_limits.hpp"
 
 namespace forebay::write {
 
 namespace {
 
-/// A part in a letter to the owner of a file is one message, however many blocks it has.
+/// Places of all regions of a rank in a step are one letter.
 constexpr std::uint32_t kLetterBytesMax = std::uint32_t{1} << 30U;
-/// Room for bytes that come in messages although they were to be mapped.
-constexpr std::uint64_t kSpareSegments = 2;
 /// Kept by the owner of a file: where steps are pruned, one comes for each that is made.
 constexpr std::uint32_t kFreeFilesMax = 2;
 
@@ -68,14 +68,14 @@ Result<comm::Communicator*> gather(const OpenRanks& ranks, const Decision& decis
 /// How the memory of one rank is divided.
 struct MemoryShares {
   std::uint64_t segment_bytes = 0;
-  std::uint64_t staging_bytes = 0;    ///< for what it puts itself
-  std::uint64_t receiving_bytes = 0;  ///< for what comes from others
+  std::uint64_t staging_bytes = 0;  ///< for what it puts itself
+  /// For what comes from others; where it is to be mapped, for what cannot be.
+  std::uint64_t receiving_bytes = 0;
 };
 
 MemoryShares shares_of(const Crew& crew, const Routes& routes, const WritePlan& plan, Rank me) {
   MemoryShares shares;
-  const std::uint64_t unit = format::round_up(plan.unit_bytes, format::kPieceBytes);
-  shares.segment_bytes = std::min(unit, kChunkBytesMax);
+  shares.segment_bytes = segment_bytes_of(plan);
   const bool puts = me < crew.computing();
   const auto others = routes.sources_of(me);
   if (!others.empty()) {
@@ -83,13 +83,9 @@ MemoryShares shares_of(const Crew& crew, const Routes& routes, const WritePlan& 
         others, [&](Rank other) { return crew.node_of(other) == crew.node_of(me); });
     const bool is_mapped = plan.hand_off == HandOff::kSharedMemory && are_all_here;
     shares.receiving_bytes =
-        is_mapped ? kSpareSegments * shares.segment_bytes : plan.memory_bytes / (puts ? 2 : 1);
-    shares.receiving_bytes = std::max(shares.receiving_bytes, shares.segment_bytes);
+        is_mapped ? kSegmentsMin * shares.segment_bytes : plan.memory_bytes / (puts ? 2 : 1);
   }
-  if (!puts) return shares;
-  const std::uint64_t rest =
-      plan.memory_bytes - std::min(shares.receiving_bytes, plan.memory_bytes);
-  shares.staging_bytes = std::max(rest, 2 * shares.segment_bytes);
+  if (puts) shares.staging_bytes = plan.memory_bytes - shares.receiving_bytes;
   return shares;
 }
 
@@ -123,6 +119,7 @@ Result<Furniture> furnish(const Decision& decision, const OpenRequest& request, 
   auto lane = FileLane::start({.folder = decision.path,
                                .dataset = decision.found.dataset,
                                .queues = *request.queues,
+                               .files = decision.plan.files,
                                .stripes = {decision.plan.stripe_bytes, decision.plan.targets},
                                .free_files_max = kFreeFilesMax,
                                .log = request.log});
@@ -179,6 +176,7 @@ Result<std::shared_ptr<Agent>> start_agent(Part part,
                        .crew = request.facts.crew,
                        .dataset = decision.found.dataset,
                        .first_group = decision.found.first_group,
+                       .newest_bytes = decision.found.newest_bytes,
                        .office = std::move(part.office),
                        .lane = std::move(part.furniture.lane),
                        .round_caller = std::move(part.furniture.round_caller),

@@ -19,6 +19,7 @@
 
 #include "format/checksum.hpp"
 #include "write/packed_chunk.hpp"
+#include "write/plan_limits.hpp"
 #include "write/rank_step.hpp"
 #include "write/staging.hpp"
 
@@ -30,9 +31,6 @@ struct BlockPlace {
   std::uint64_t part = 0;
   std::vector<std::uint64_t> extents;
 };
-
-/// Chunks are no longer than this, so that each fits a message.
-inline constexpr std::uint64_t kChunkBytesMax = std::uint64_t{32} << 20U;
 
 /// One rank's step. One thread at a time.
 class Packer {

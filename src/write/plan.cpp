@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/assert.hpp"
+#include "format/records.hpp"
 #include "write/cost.hpp"
 #include "write/hashing.hpp"
 #include "write/plan_checks.hpp"
@@ -100,8 +101,15 @@ std::uint64_t choose_alignment(const WriteFacts& facts, const WritePlan& plan) {
   return plan.unit_bytes % lock == 0 ? lock : smallest;
 }
 
+/// Of the rank that needs most.
+std::uint64_t memory_least(const WriteFacts& facts, const WritePlan& plan) {
+  const bool takes_others =
+      plan.placement != Placement::kDedicated && plan.writers < facts.crew.computing();
+  return (takes_others ? 2 : 1) * kSegmentsMin * segment_bytes_of(plan);
+}
+
 Result<std::uint64_t> choose_memory(const WriteFacts& facts, const WritePlan& plan) {
-  const std::uint64_t least = kUnitsMin * plan.unit_bytes;
+  const std::uint64_t least = memory_least(facts, plan);
   if (facts.available_bytes != 0 && std::max(least, plan.memory_bytes) > facts.available_bytes) {
     return failure({.kind = ErrorClass::kLimit,
                     .operation = "plan how a dataset is written",
@@ -110,7 +118,7 @@ Result<std::uint64_t> choose_memory(const WriteFacts& facts, const WritePlan& pl
                              std::to_string(std::max(least, plan.memory_bytes)) +
                              ": make memory_bytes or unit_bytes smaller"});
   }
-  if (plan.memory_bytes != 0) return plan.memory_bytes;
+  if (plan.memory_bytes != 0) return std::max(least, plan.memory_bytes);
   const std::uint64_t step = facts.bytes_most();
   std::uint64_t memory = step == 0 ? kMemoryBytesDefault : step;
   memory = std::min(memory, kMemoryBytesLimits.max);
@@ -210,9 +218,16 @@ Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& wanted) {
   if (Status right = choose_sizes(facts, plan); !right) return failure(right.error());
   fill_defaults(plan);
   plan.reason = reason_of(facts, plan, shape.reason);
+  if (wanted.memory_bytes != 0 && wanted.memory_bytes < plan.memory_bytes)
+    plan.reason += "; memory_bytes is " + std::to_string(plan.memory_bytes) +
+                   ", the least for this, and not " + std::to_string(wanted.memory_bytes);
   if (const std::string why = choose_checksums(facts, plan); !why.empty())
     plan.reason += "; " + why;
   return plan;
+}
+
+std::uint64_t segment_bytes_of(const WritePlan& plan) {
+  return std::min(format::round_up(plan.unit_bytes, format::kPieceBytes), kChunkBytesMax);
 }
 
 std::chrono::milliseconds stall_max(const WritePlan& plan) {

@@ -52,11 +52,15 @@ struct WriteFacts {
 };
 
 /// Completes `wanted`: checks what it gives, which is never changed (but `hand_off`, which is kNone
-/// where each rank writes its own), and chooses what it leaves open. A plan that came from here
-/// comes back as it is, but for its reason.
+/// where each rank writes its own), and chooses what it leaves open. Memory for fewer segments than
+/// the way of writing needs becomes as much as it needs, and the reason says so. A plan that came
+/// from here comes back as it is, but for its reason.
 /// Fails with kInvalidArgument, naming field, value and what to write instead, and with kLimit if
-/// there is less memory than two units.
+/// there is less memory than that.
 Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& wanted = {});
+
+/// What the staging memory of a whole plan is divided into: a unit, in whole pieces.
+std::uint64_t segment_bytes_of(const WritePlan& plan);
 
 /// How long to wait for what comes however long ranks compute: answers of ranks given to I/O,
 /// others' end, storage that does not move. Never longer than the deadline.

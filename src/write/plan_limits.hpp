@@ -33,6 +33,11 @@ inline constexpr std::uint64_t kUnitBytesSmall = 64_KiB;
 inline constexpr std::uint64_t kMemoryBytesDefault = 64_MiB;
 /// One is filled while another is written.
 inline constexpr std::uint64_t kUnitsMin = 2;
+/// Chunks are no longer than this, so that each fits a message.
+inline constexpr std::uint64_t kChunkBytesMax = 32_MiB;
+/// Staging is divided into segments. A rank fills one while another is written; one that also takes
+/// what others put needs as many for that.
+inline constexpr std::uint64_t kSegmentsMin = 2;
 inline constexpr std::uint32_t kStepsInFlightDefault = 2;
 inline constexpr std::uint32_t kCodecLevelDefault = 3;
 /// A rank that computes is no failure, and one that has died is known by its connection.

@@ -130,10 +130,28 @@ TEST(WritePlan, has_units_and_memory_that_suit_the_step) {
   EXPECT_EQ(plan_write(facts)->memory_bytes, 100_MiB);
   facts.step_bytes = {1_MiB};
   EXPECT_EQ(plan_write(facts)->unit_bytes, 512_KiB);
-  EXPECT_EQ(plan_write(facts)->memory_bytes, 1_MiB);
-  facts.available_bytes = 300_KiB;
-  EXPECT_EQ(plan_write(facts)->unit_bytes, 128_KiB);
-  EXPECT_EQ(plan_write(facts)->memory_bytes, 256_KiB);
+  EXPECT_EQ(plan_write(facts)->memory_bytes, 2_MiB) << "pieces have 1 MiB";
+  facts.step_bytes = {100_MiB};
+  facts.available_bytes = 3_MiB;
+  EXPECT_EQ(plan_write(facts)->unit_bytes, 1_MiB);
+  EXPECT_EQ(plan_write(facts)->memory_bytes, 3_MiB);
+}
+
+TEST(WritePlan, has_no_less_memory_than_its_way_needs_and_says_so) {
+  const WriteFacts facts = facts_of(1, 4, StorageKind::kLocal);
+  WritePlan wanted{.strategy = Strategy::kFilePerProcess, .unit_bytes = 64_KiB};
+  wanted.memory_bytes = 1_MiB;
+  const auto own = plan_write(facts, wanted);
+  ASSERT_TRUE(own) << own.error().message();
+  EXPECT_EQ(own->memory_bytes, 2_MiB);
+  EXPECT_THAT(own->reason, HasSubstr("memory_bytes is 2097152, the least"));
+  wanted.strategy = Strategy::kReducedBlocking;
+  wanted.writers = 2;
+  const auto grouped = plan_write(facts, wanted);
+  ASSERT_TRUE(grouped) << grouped.error().message();
+  EXPECT_EQ(grouped->memory_bytes, 4_MiB) << "a writer takes what others put";
+  wanted.memory_bytes = 5_MiB;
+  EXPECT_EQ(plan_write(facts, wanted)->memory_bytes, 5_MiB);
 }
 
 TEST(WritePlan, aligns_shared_files_to_locks) {
@@ -228,7 +246,7 @@ class RandomPlan {
       facts.crew.node_of_dedicated.push_back(below(4));
     if (below(2) == 0) facts.step_bytes = {1ULL << below(24)};
     if (below(16) == 0) facts.machine = &machine;
-    facts.available_bytes = pick({0, 0, 100'000, 64_MiB, 4_GiB});
+    facts.available_bytes = pick({0, 0, 100'000, 5_MiB, 64_MiB, 4_GiB});
     return facts;
   }
   WritePlan wanted() {
@@ -265,7 +283,7 @@ void check_whole(const WriteFacts& facts, const WritePlan& plan) {
   EXPECT_TRUE(plan.schedule.has_value());
   EXPECT_TRUE(std::has_single_bit(plan.alignment_bytes));
   EXPECT_EQ(plan.unit_bytes % plan.alignment_bytes, 0U);
-  EXPECT_GE(plan.memory_bytes, 2 * plan.unit_bytes);
+  EXPECT_GE(plan.memory_bytes, 2 * segment_bytes_of(plan));
   EXPECT_TRUE(facts.available_bytes == 0 || plan.memory_bytes <= facts.available_bytes);
   EXPECT_GE(plan.steps_in_flight, 1U);
   EXPECT_GT(plan.deadline.count(), 0);
@@ -282,7 +300,7 @@ void check_kept(const WritePlan& wanted, const WritePlan& plan) {
   EXPECT_TRUE(!wanted.placement || wanted.placement == plan.placement);
   EXPECT_TRUE(wanted.unit_bytes == 0 || wanted.unit_bytes == plan.unit_bytes);
   EXPECT_TRUE(wanted.alignment_bytes == 0 || wanted.alignment_bytes == plan.alignment_bytes);
-  EXPECT_TRUE(wanted.memory_bytes == 0 || wanted.memory_bytes == plan.memory_bytes);
+  EXPECT_TRUE(wanted.memory_bytes == 0 || wanted.memory_bytes <= plan.memory_bytes);
 }
 
 TEST(WritePlan, holds_together_whatever_is_wanted) {

@@ -49,6 +49,26 @@ Status make_dataset(const std::string& folder, const std::string& path) {
   return {};
 }
 
+/// Whoever makes data files has made `commits` durable before.
+bool has_data(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code unknown;
+    const bool is_data = format::data_file_named(entry->path().filename().string()).has_value();
+    if (is_data && entry->file_size(unknown) > format::kPageBytes && !unknown) return true;
+  }
+  return false;
+}
+
+Error needs_repair(const std::string& path, const std::string& cause) {
+  return Error({.kind = ErrorClass::kDamage,
+                .operation = "open for writing",
+                .path = path,
+                .cause = cause + "; steps may be lost by going on: run `forebay repair` first, or "
+                                 "remove the dataset"});
+}
+
 /// The names of a dataset that has no step yet: who made it may have died before they were durable.
 Status sync_names(const std::string& folder) {
   if (Status synced = sync_entries(folder); !synced) return synced;
@@ -67,6 +87,8 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& folder) {
   const std::string path = folder + "/" + std::string(format::kCommitsName);
   auto file = storage::open_file(path, {.intent = storage::Intent::kWrite});
   if (!file && file.error().kind() == ErrorClass::kNotFound) {
+    if (has_data(folder))
+      return failure(needs_repair(path, "it is gone, and there are data files"));
     if (const Status made = make_dataset(folder, path); !made) return failure(made.error());
     file = storage::open_file(path, {.intent = storage::Intent::kWrite});
   }
@@ -80,6 +102,8 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& folder) {
 Result<std::unique_ptr<Publisher>> Publisher::open_on(std::unique_ptr<storage::File> commits) {
   auto loaded = format::load_commits(*commits);
   if (!loaded) return failure(loaded.error());
+  if (loaded->has_lost_past)
+    return failure(needs_repair(commits->path(), loaded->damages.back().message()));
   return std::unique_ptr<Publisher>(new Publisher(std::move(commits), std::move(*loaded)));
 }
 

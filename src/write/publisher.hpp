@@ -22,8 +22,8 @@ namespace forebay::write {
 class Publisher {
  public:
   /// The dataset in `folder`; a folder that is not there, or in which there is no `commits` yet, is
-  /// made one, with everything durable. A `commits` in which nothing is in force is kDamage, never
-  /// begun anew.
+  /// made one, with everything durable. A `commits` in which nothing is in force, or that has lost
+  /// steps, is kDamage, never begun anew, and so is none where there are data.
   static Result<std::unique_ptr<Publisher>> open(const std::string& folder);
 
   /// The same on files of any kind, one that has generation 0 or later in it.
@@ -36,6 +36,9 @@ class Publisher {
   /// What was passed over when it was opened. A slot that was torn by a crash is one of these, and
   /// is written over by the next publish().
   const std::vector<Error>& damages() const noexcept { return damages_; }
+  /// Whether files of which steps() says nothing are nobody's. Where something was passed over, or
+  /// there never was a step, repair may find steps in them.
+  bool may_remove_others() const noexcept { return damages_.empty() && !steps_.empty(); }
 
   /// One step more, whose data and names are durable. kInvalidArgument if its number does not rise.
   /// After a failure the generation before is in force, and the next call writes the same slot

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -33,6 +34,15 @@ std::vector<std::uint64_t> steps_in(const std::string& folder) {
   return steps;
 }
 using Steps = std::vector<std::uint64_t>;
+
+void flip_byte(const std::string& path, std::uint64_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const int byte = file.get();
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(byte ^ 1));
+  EXPECT_TRUE(file.flush());
+}
 
 TEST(Publisher, makes_a_dataset_and_finds_it_again) {
   const TemporaryFolder parent;
@@ -89,6 +99,51 @@ TEST(Publisher, a_file_in_which_nothing_is_in_force_is_damage_and_stays) {
   ASSERT_FALSE(publisher);
   EXPECT_EQ(publisher.error().kind(), ErrorClass::kDamage);
   EXPECT_EQ(std::filesystem::file_size(folder / "commits"), 8192U);
+}
+
+TEST(Publisher, of_a_folder_with_data_and_no_commits_asks_for_repair) {
+  const TemporaryFolder folder;
+  storage::write_pattern_file(folder / "data-000001.00000", format::kPageBytes + 1);
+  const auto publisher = Publisher::open(folder.path());
+  ASSERT_EQ(error_class(publisher), ErrorClass::kDamage);
+  EXPECT_NE(publisher.error().cause().find("forebay repair"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder / "commits"));
+}
+
+TEST(Publisher, that_has_lost_steps_asks_for_repair) {
+  const TemporaryFolder folder;
+  std::uint64_t past = 0;
+  {
+    const auto publisher = Publisher::open(folder.path());
+    ASSERT_TRUE(publisher);
+    for (std::uint64_t step = 0; step < 600; ++step)
+      ASSERT_TRUE((*publisher)->publish(entry_of(step, 1)));
+    EXPECT_TRUE((*publisher)->may_remove_others());
+    const auto file = storage::must_open(folder / "commits");
+    const auto loaded = format::load_commits(*file);
+    ASSERT_FALSE(loaded->state.past.empty());
+    past = loaded->state.past.front().reference.offset;
+  }
+  flip_byte(folder / "commits", past + 70);
+  const auto publisher = Publisher::open(folder.path());
+  ASSERT_EQ(error_class(publisher), ErrorClass::kDamage);
+  EXPECT_NE(publisher.error().cause().find("forebay repair"), std::string::npos);
+}
+
+TEST(Publisher, touches_no_files_of_others_where_a_slot_is_damaged_or_no_step_was_ever_there) {
+  const TemporaryFolder folder;
+  {
+    const auto publisher = Publisher::open(folder.path());
+    ASSERT_TRUE(publisher);
+    EXPECT_FALSE((*publisher)->may_remove_others());
+    for (std::uint64_t step = 0; step < 3; ++step)
+      ASSERT_TRUE((*publisher)->publish(entry_of(step)));
+  }
+  flip_byte(folder / "commits", 3 % 2 * format::kPageBytes + 9);  // the newest of three
+  const auto publisher = Publisher::open(folder.path());
+  ASSERT_TRUE(publisher) << publisher.error().message();
+  EXPECT_EQ((*publisher)->steps().size(), 2U);
+  EXPECT_FALSE((*publisher)->may_remove_others());
 }
 
 /// Fails at a sync, as often as it is told to, and has no room behind an end.

@@ -86,6 +86,7 @@ void Writer::bytes_came(comm::Rank from, std::uint64_t chunk) {
 void Writer::here(std::uint64_t ticket) {
   Incoming& incoming = incoming_.at(ticket);
   incoming.state = State::kHere;
+  if (failed_.contains(incoming.offer.chunk.step)) return drop(ticket);
   if (!is_writer_of(incoming.offer.chunk.origin)) return pass_on(ticket);
   if (is_held_back(incoming)) return held_back_.push_back(ticket);
   write_or_ask(ticket);
@@ -141,9 +142,8 @@ void Writer::write_or_ask(std::uint64_t ticket) {
     region.room_bytes = chunk.region_bytes;
     const std::uint64_t question = next_question_++;
     asked_[question] = {key, chunk.region};
-    const comm::Rank owner{context_.routes().owner_of(file_of(chunk.step).file)};
-    context_.send(owner, LetterKind::kAskPlace, words_of(chunk.step, question, chunk.region_bytes),
-                  {});
+    context_.send(owner(), LetterKind::kAskPlace,
+                  words_of(chunk.step, question, chunk.region_bytes), {});
   }
   region.waiting.push_back(ticket);
   if (!region.place) return;
@@ -155,10 +155,9 @@ void Writer::write_or_ask(std::uint64_t ticket) {
 /// than it might have been.
 void Writer::trim(const StepName& step, Region& region) {
   if (!region.bytes || *region.bytes >= region.room_bytes) return;
-  const comm::Rank owner{context_.routes().owner_of(file_of(step).file)};
   const AgentContext::Words words{step.group, *region.place, region.room_bytes, *region.bytes};
   region.room_bytes = *region.bytes;
-  context_.send(owner, LetterKind::kTrim, words, {});
+  context_.send(owner(), LetterKind::kTrim, words, {});
 }
 
 void Writer::placed(std::uint64_t question, std::uint64_t offset) {
@@ -248,8 +247,7 @@ void Writer::tell_if_ready(const StepName& step) {
     missing -= incoming_.at(ticket).offer.chunk.bytes;
   if (missing > 0) return;
   work.is_ready = true;
-  const comm::Rank owner{context_.routes().owner_of(file_of(step).file)};
-  context_.send(owner, LetterKind::kReady, words_of(step, tickets.size()), {});
+  context_.send(owner(), LetterKind::kReady, words_of(step, tickets.size()), {});
 }
 
 void Writer::go(const StepName& step, std::uint32_t rounds) {
@@ -306,10 +304,11 @@ void Writer::written(std::uint64_t ticket, const Status& outcome) {
   if (rank == ranks_.end()) return;
   Region& region = rank->second.by_number.at(chunk.region);
   region.bytes_written += chunk.bytes;
-  written_bytes_ += chunk.bytes;
-  if (!region.is_whole()) return;
+  region.has_failed = region.has_failed || !outcome;
+  if (outcome) written_bytes_ += chunk.bytes;
+  if (!region.is_whole()) return say_still_writing();
   put_down();
-  if (!outcome) return;
+  if (region.has_failed) return;
   ++rank->second.regions_written;
   tell_if_ready(key.first);
   tell_if_complete(key);
@@ -329,10 +328,20 @@ void Writer::drop(std::uint64_t ticket) {
 /// Nothing of this writer's is being written: in a baton, it is the next one's turn.
 void Writer::put_down() {
   FOREBAY_ASSERT(in_hand_ > 0);
-  if (--in_hand_ > 0 || context_.plan().schedule != Schedule::kBaton) return;
+  if (--in_hand_ > 0) return say_still_writing();
+  if (context_.plan().schedule == Schedule::kBaton)
+    context_.send(owner(), LetterKind::kTurnOver, {}, {});
+}
+
+/// In a baton, who has its turn and is slow keeps it.
+void Writer::say_still_writing() {
+  if (context_.plan().schedule == Schedule::kBaton)
+    context_.send(owner(), LetterKind::kStillWriting, {}, {});
+}
+
+comm::Rank Writer::owner() const {
   const Routes& routes = context_.routes();
-  const std::uint32_t me = context_.rank().number;
-  context_.send(comm::Rank{routes.owner_of(routes.file_of(me))}, LetterKind::kTurnOver, {}, {});
+  return {routes.owner_of(routes.file_of(context_.rank().number))};
 }
 
 void Writer::finish(const StepName& step, std::uint32_t origin, std::uint32_t regions) {
@@ -351,10 +360,8 @@ void Writer::tell_if_complete(const RankKey& key) {
   RankWork& work = ranks_.at(key);
   if (work.regions != std::optional(work.regions_written)) return;
   if (context_.round_caller() != nullptr && !work.has_gone) return;
-  const Routes& routes = context_.routes();
-  const comm::Rank owner{routes.owner_of(routes.file_of(context_.rank().number))};
   // On the owner's node its sync reaches what was written here as well.
-  if (work.regions == 0U || context_.is_on_my_node(owner)) return tell(key);
+  if (work.regions == 0U || context_.is_on_my_node(owner())) return tell(key);
   const auto synced = [this, key](const Status& outcome) {
     if (!outcome) return context_.report_failure(key.first, outcome.error());
     if (ranks_.contains(key)) tell(key);
@@ -377,11 +384,10 @@ void Writer::tell(const RankKey& key) {
 void Writer::resolved(const StepName& step, const Status& outcome) {
   finished_.erase(step);
   if (!outcome) forget(step);
-  // Of groups before this one nothing can come any more, nor of its own where it is alone in it.
   // The file of a step that failed was removed, and takes room until it is closed.
-  const bool is_alone = context_.plan().steps_per_group == 1;
-  const std::uint64_t over_before = is_alone ? step.group + 1 : step.group;
-  std::erase_if(files_, [&](const auto& file) { return file.first < over_before; });
+  if (context_.plan().steps_per_group == 1) files_.erase(step.group);
+  // All steps before one that is published are over; one that fails may leave older ones behind.
+  if (outcome) std::erase_if(files_, [&](const auto& file) { return file.first < step.group; });
 }
 
 /// What has not been begun of a step that failed is not written any more.

@@ -65,11 +65,11 @@ class Writer {
   };
   using RankKey = std::pair<StepName, std::uint32_t>;
   struct Region {
-    bool is_asked = false;
     std::optional<std::uint64_t> place;
     std::optional<std::uint64_t> bytes;  ///< known from its last chunk
     std::uint64_t bytes_written = 0;
     std::uint64_t room_bytes = 0;
+    bool has_failed = false;  ///< a chunk of it could not be written
     bool is_whole() const { return bytes == std::optional(bytes_written); }
     std::vector<std::uint64_t> waiting;  ///< tickets of chunks that are here
   };
@@ -100,6 +100,8 @@ class Writer {
   std::vector<std::uint64_t> gathered(const StepName& step) const;
   void drop(std::uint64_t ticket);
   void put_down();
+  void say_still_writing();
+  comm::Rank owner() const;
   void tell_if_complete(const RankKey& key);
   void tell(const RankKey& key);
   bool is_held_back(const Incoming& incoming) const;

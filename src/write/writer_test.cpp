@@ -260,8 +260,62 @@ TEST_F(WriterAlone, of_a_step_that_was_given_up_only_what_is_being_written_is_ke
   EXPECT_EQ(taken(), 2U) << "what is written, and what has been asked for";
   EXPECT_TRUE(context_->answer(LaneCall::kWrite));
   bytes_come(2, 0);
+  EXPECT_EQ(taken(), 0U);
+  EXPECT_EQ(place_all(), 0U);
   offer(3, 0);
   EXPECT_EQ(context_->take(LetterKind::kTaken).size(), 2U) << "nobody needs what is offered now";
+}
+
+TEST_F(WriterAlone, bytes_that_come_of_a_step_that_was_given_up_disturb_nothing) {
+  start(to_rank_0(HandOff::kMessage), 2);
+  offer(1, 0);
+  offer(1, 1);
+  EXPECT_EQ(wanted(), (Numbers{0, 1}));
+  bytes_come(1, 0);
+  place_all();  // the first region is being written
+  writer_->resolved(step(1), failed("skipped"));
+  bytes_come(1, 1);
+  EXPECT_TRUE(context_->answer(LaneCall::kWrite));
+  EXPECT_EQ(taken(), 0U);
+}
+
+TEST_F(WriterAlone, a_younger_step_that_fails_first_leaves_the_file_of_an_older_one) {
+  start(to_rank_0(HandOff::kMessage), 2);
+  offer(1, 0, 1);
+  wanted();
+  bytes_come(1, 0);
+  place_all();
+  writer_->resolved(step(2), failed("abandoned"));
+  offer(1, 1, 1);
+  wanted();
+  bytes_come(1, 1);
+  EXPECT_EQ(place_all(), 1U);
+  EXPECT_TRUE(context_->asked(LaneCall::kOpen).empty()) << "it is open";
+  EXPECT_EQ(context_->answer_all(LaneCall::kWrite), 2U);
+  writer_->finish(step(1), 1, 2);
+  EXPECT_EQ(context_->take_one(LetterKind::kWritten).to, 1U);
+}
+
+TEST_F(WriterAlone, a_region_of_which_a_piece_failed_is_not_told_to_be_written) {
+  start(to_rank_0(HandOff::kMessage), 2);
+  for (std::uint32_t piece = 0; piece < 2; ++piece) {
+    const Chunk chunk{.step = step(1),
+                      .origin = 1,
+                      .region_bytes = 2 * kBytes,
+                      .offset = piece * kBytes,
+                      .bytes = kBytes,
+                      .is_last = piece == 1};
+    writer_->offered({1}, {chunk, piece, {}, 0});
+  }
+  wanted();
+  bytes_come(1, 0);
+  bytes_come(1, 1);
+  place_all();
+  writer_->finish(step(1), 1, 1);
+  EXPECT_TRUE(context_->answer(LaneCall::kWrite, failed("a bad place")));
+  EXPECT_TRUE(context_->answer(LaneCall::kWrite));
+  EXPECT_THAT(failure(), HasSubstr("a bad place"));
+  EXPECT_TRUE(context_->take(LetterKind::kWritten).empty());
 }
 
 TEST_F(WriterAlone, a_baton_is_handed_on_when_all_that_has_a_place_is_written) {
@@ -281,6 +335,7 @@ TEST_F(WriterAlone, a_baton_is_handed_on_when_all_that_has_a_place_is_written) {
   EXPECT_EQ(place_all(), 2U);
   EXPECT_TRUE(context_->answer(LaneCall::kWrite));
   EXPECT_TRUE(context_->take(LetterKind::kTurnOver).empty());
+  EXPECT_EQ(context_->take_one(LetterKind::kStillWriting).to, 0U);
   EXPECT_TRUE(context_->answer(LaneCall::kWrite));
   EXPECT_EQ(context_->take_one(LetterKind::kTurnOver).to, 0U);
   EXPECT_EQ(context_->take(LetterKind::kTaken).size(), 2U) << "to itself: its memory is free";
