@@ -44,6 +44,22 @@ std::vector<T> elements_of(const std::vector<std::byte>& bytes) {
   return values;
 }
 
+/// Whether all of a step is the cargo's.
+AssertionResult has_contents(StepReader& reader, const Cargo& cargo, std::uint64_t step) {
+  for (std::uint64_t part = 0; part < cargo.parts(); ++part) {
+    const auto values = reader.part(step, part);
+    if (!values) return AssertionFailure() << values.error().message();
+    if (*values != cargo.part(step, part))
+      return AssertionFailure() << "step " << step << ", part " << part << " has other values";
+  }
+  const GridBlock whole = cargo.share_of(0, 1, 0);
+  const auto values = reader.grid(step, whole);
+  if (!values) return AssertionFailure() << values.error().message();
+  if (*values != cargo.grid(step, whole))
+    return AssertionFailure() << "step " << step << ", the grid has other values";
+  return AssertionSuccess();
+}
+
 }  // namespace
 
 Result<StepReader> StepReader::open(const std::string& path) {
@@ -81,25 +97,6 @@ Result<std::vector<float>> StepReader::grid(std::uint64_t step, const GridBlock&
   return values;
 }
 
-AssertionResult has_share(StepReader& reader,
-                          const Cargo& cargo,
-                          std::uint64_t step,
-                          const ReadingRank& who) {
-  for (std::uint64_t part = who.rank; part < cargo.parts(); part += who.ranks) {
-    const auto values = reader.part(step, part);
-    if (!values) return AssertionFailure() << values.error().message();
-    if (*values != cargo.part(step, part))
-      return AssertionFailure() << "step " << step << ", part " << part << " has other values";
-  }
-  const GridBlock block = cargo.share_of(who.rank, who.ranks, who.dimension);
-  if (block.elements() == 0) return AssertionSuccess();
-  const auto values = reader.grid(step, block);
-  if (!values) return AssertionFailure() << values.error().message();
-  if (*values != cargo.grid(step, block))
-    return AssertionFailure() << "step " << step << ", the grid has other values";
-  return AssertionSuccess();
-}
-
 AssertionResult is_whole(const std::string& path,
                          const Cargo& cargo,
                          std::uint64_t newest,
@@ -120,7 +117,7 @@ AssertionResult is_whole(const std::string& path,
     return AssertionFailure() << "step " << newest << " was promised; there are "
                               << testing::PrintToString(steps);
   for (const std::uint64_t step : steps)
-    if (const auto same = has_share(*reader, cargo, step, {}); !same) return same;
+    if (const auto same = has_contents(*reader, cargo, step); !same) return same;
   return AssertionSuccess();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How tests of datasets under faults read: what one rank needs of a step, and the comparison of all
-// of it with the cargo. One file knows by which interface.
+// How tests of datasets under faults look at what lies there: by the tables and pieces of the
+// format, past the reading side of Forebay, which is not what is to be blamed or believed here, and
+// also where a dataset was damaged or left half-written on purpose. Restarts are read as programs
+// read: restart_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +18,7 @@
 
 namespace forebay::faults {
 
-/// One rank's view of a dataset that is there. One thread.
+/// A dataset that is there. One thread.
 class StepReader {
  public:
   static Result<StepReader> open(const std::string& path);
@@ -32,18 +34,6 @@ class StepReader {
   std::unique_ptr<format::Catalog> catalog_;
   format::BlockReader reader_;
 };
-
-/// Whether what rank `rank` of `ranks` reads of a step is the cargo: every part with
-/// part % ranks == rank, and its share of the grid, cut along `dimension`.
-struct ReadingRank {
-  std::uint32_t rank = 0;
-  std::uint32_t ranks = 1;
-  std::size_t dimension = 0;
-};
-testing::AssertionResult has_share(StepReader& reader,
-                                   const Cargo& cargo,
-                                   std::uint64_t step,
-                                   const ReadingRank& who);
 
 /// Whether the newest step is there, at least `newest`, and every step that is there is whole: no
 /// finding of verify, and all contents are the cargo's.
