@@ -112,14 +112,22 @@ Status put_share(Runtime& runtime, Step& step, const Cargo& cargo) {
                   std::span(values));
 }
 
+Result<Future<Receipt>> commit_step(Runtime& runtime,
+                                    Dataset& dataset,
+                                    const Cargo& cargo,
+                                    std::uint64_t number) {
+  auto step = dataset.begin_step(number);
+  if (!step) return failure(step.error());
+  if (const Status put = put_share(runtime, *step, cargo); !put) return failure(put.error());
+  return step->commit();
+}
+
 Result<Receipt> write_step(Runtime& runtime,
                            Dataset& dataset,
                            const Cargo& cargo,
                            std::uint64_t number) {
-  auto step = dataset.begin_step(number);
-  if (!step) return failure(step.error());
-  if (const Status put = put_share(runtime, *step, cargo); !put) return failure(put.error());
-  return step->commit().wait();
+  auto receipt = commit_step(runtime, dataset, cargo, number);
+  return receipt ? receipt->wait() : failure(receipt.error());
 }
 
 }  // namespace forebay::faults

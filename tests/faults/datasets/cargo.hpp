@@ -66,7 +66,13 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0);
 /// Puts this rank's share of a step; its parts are those with part % ranks == rank.
 Status put_share(Runtime& runtime, Step& step, const Cargo& cargo);
 
-/// Begins, puts and commits, and waits for the receipt.
+/// Begins, puts and commits; the receipt is to come.
+Result<Future<Receipt>> commit_step(Runtime& runtime,
+                                    Dataset& dataset,
+                                    const Cargo& cargo,
+                                    std::uint64_t number);
+
+/// The same, and waits for the receipt.
 Result<Receipt> write_step(Runtime& runtime,
                            Dataset& dataset,
                            const Cargo& cargo,

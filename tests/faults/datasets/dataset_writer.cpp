@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program that tests of datasets kill, and whose power they cut: ranks (threads) that write one
-// step after another and say of each when it is durable.
+// step after another, as many at a time as the plan allows, and say of each when it is durable.
 //
 //   dataset_writer PATH CONTENTS WAY STEPS [MARKS]
 //
@@ -12,12 +12,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "cargo.hpp"
 #include "comm/in_process.hpp"
+#include "steps_under_way.hpp"
 
 namespace forebay::faults {
 namespace {
@@ -46,17 +48,29 @@ Status say_durable(const Task& task, std::uint64_t step) {
   return failure(system_error({.operation = "tell", .path = "stdout"}, errno));
 }
 
+/// Waits for the oldest step that this rank has under way; nothing is said before its receipt.
+Status hear_of_oldest(const Task& task, Runtime& runtime, StepsUnderWay& under_way) {
+  const Outcome oldest = under_way.oldest();
+  if (!oldest.receipt) return failure(oldest.receipt.error());
+  return runtime.rank() == 0 ? say_durable(task, oldest.step) : Status();
+}
+
 Status write_as_rank(const Task& task, const Communicator& ranks) {
   Runtime runtime(Ranks(ranks), {.budget_bytes = 1_MiB});
   auto dataset = runtime.dataset(task.path, task.way.plan);
   if (!dataset) return failure(dataset.error());
+  StepsUnderWay under_way(dataset->plan().steps_in_flight);
   const std::uint64_t first = dataset->newest_step().value_or(0) + 1;
   for (std::uint64_t step = first; step < first + task.steps; ++step) {
-    const auto receipt = write_step(runtime, *dataset, task.cargo, step);
+    if (under_way.is_full())
+      if (Status heard = hear_of_oldest(task, runtime, under_way); !heard) return heard;
+    drift_apart(task.cargo.seed(), step, runtime.rank());
+    auto receipt = commit_step(runtime, *dataset, task.cargo, step);
     if (!receipt) return failure(receipt.error());
-    if (runtime.rank() != 0) continue;
-    if (Status said = say_durable(task, step); !said) return said;
+    under_way.add(step, std::move(*receipt));
   }
+  while (!under_way.is_empty())
+    if (Status heard = hear_of_oldest(task, runtime, under_way); !heard) return heard;
   return dataset->close();
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that are killed while they write a dataset, again and again: whatever they had a receipt
 // for is there and whole, nothing else looks as if it were, and the next run goes on from there.
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <random>
 #include <string>
 
@@ -12,7 +10,6 @@
 
 #include "base/testing.hpp"
 #include "cargo.hpp"
-#include "format/catalog.hpp"
 #include "how_often.hpp"
 #include "reading.hpp"
 #include "writer_process.hpp"
@@ -20,7 +17,6 @@
 namespace forebay::faults {
 namespace {
 
-namespace fs = std::filesystem;
 using std::chrono::microseconds;
 
 constexpr std::uint64_t kKillsEach = 5;
@@ -43,6 +39,7 @@ class Killed : public testing::TestWithParam<std::uint64_t> {
     if (!writer.promised().empty()) newest_ = writer.promised().back();
     if (newest_ > 0) {
       EXPECT_TRUE(is_whole(path_, cargo_, newest_));
+      EXPECT_TRUE(has_no_gap(path_));
     }
   }
 
@@ -55,24 +52,7 @@ class Killed : public testing::TestWithParam<std::uint64_t> {
     ASSERT_EQ(writer.promised().size(), 2U);
     EXPECT_GT(writer.promised().front(), newest_);
     EXPECT_TRUE(is_whole(path_, cargo_, writer.promised().back()));
-  }
-
-  /// What lies in the folder besides the files of steps that are there, and besides a few bytes of
-  /// those who died while they asked for the lease.
-  std::vector<std::string> leftovers() const {
-    std::vector<std::string> others;
-    const auto catalog = format::Catalog::open(path_);
-    if (!catalog) return {catalog.error().message()};
-    std::vector<std::string> known{"commits"};
-    for (const format::StepEntry& step : (*catalog)->steps())
-      for (const format::FileEntry& file : step.files)
-        known.push_back(format::text_of(format::DataFileName{step.group, file.file}));
-    for (const auto& entry : fs::directory_iterator(path_)) {
-      const std::string name = entry.path().filename().string();
-      const bool is_known = std::ranges::find(known, name) != known.end();
-      if (!is_known && !name.starts_with("owner-new-")) others.push_back(name);
-    }
-    return others;
+    EXPECT_TRUE(has_no_gap(path_));
   }
 
   const TemporaryFolder folder_;
@@ -88,7 +68,7 @@ TEST_P(Killed, programs_lose_no_step_that_they_had_a_receipt_for) {
     run_and_kill();
   }
   run_again();
-  EXPECT_EQ(leftovers(), std::vector<std::string>());
+  EXPECT_EQ(leftovers(path_), std::vector<std::string>());
 }
 
 INSTANTIATE_TEST_SUITE_P(

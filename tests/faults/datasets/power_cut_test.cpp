@@ -108,6 +108,7 @@ class PowerCuts : public testing::TestWithParam<std::uint64_t> {
     const bool is_there = fs::exists(path + "/commits");
     if (promised > 0 || (is_there && !StepReader::open(path)->steps().empty())) {
       EXPECT_TRUE(is_whole(path, cargo_, promised, Slots::kOneMayBeTorn));
+      EXPECT_TRUE(has_no_gap(path));
     }
     go_on_with(path);
   }

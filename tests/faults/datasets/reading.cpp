@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <span>
 
 #include "format/verify.hpp"
@@ -119,6 +120,30 @@ AssertionResult is_whole(const std::string& path,
   for (const std::uint64_t step : steps)
     if (const auto same = has_contents(*reader, cargo, step); !same) return same;
   return AssertionSuccess();
+}
+
+AssertionResult has_no_gap(const std::string& path) {
+  const auto reader = StepReader::open(path);
+  if (!reader) return AssertionFailure() << reader.error().message();
+  const auto steps = reader->steps();
+  if (steps.empty() || steps.back() - steps.front() + 1 == steps.size()) return AssertionSuccess();
+  return AssertionFailure() << "there are " << testing::PrintToString(steps);
+}
+
+std::vector<std::string> leftovers(const std::string& path) {
+  const auto catalog = format::Catalog::open(path);
+  if (!catalog) return {catalog.error().message()};
+  std::vector<std::string> known{"commits"};
+  for (const format::StepEntry& step : (*catalog)->steps())
+    for (const format::FileEntry& file : step.files)
+      known.push_back(format::text_of(format::DataFileName{step.group, file.file}));
+  std::vector<std::string> others;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_known = std::ranges::find(known, name) != known.end();
+    if (!is_known && !name.starts_with("owner-new-")) others.push_back(name);
+  }
+  return others;
 }
 
 }  // namespace forebay::faults

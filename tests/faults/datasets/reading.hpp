@@ -43,4 +43,12 @@ testing::AssertionResult is_whole(const std::string& path,
                                   std::uint64_t newest,
                                   Slots slots = Slots::kBothWhole);
 
+/// Whether the numbers of its steps follow one another, as those who write without a gap and drop
+/// the oldest leave them: none has been lost among others.
+testing::AssertionResult has_no_gap(const std::string& path);
+
+/// What lies in its folder besides the files of steps that are there, and besides a few bytes of
+/// those who died while they asked for the lease.
+std::vector<std::string> leftovers(const std::string& path);
+
 }  // namespace forebay::faults
