@@ -2,6 +2,8 @@
 // New files and how they are cut: wishes that nobody grants are told once, and stop nothing.
 #include "write/data_folder.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,18 @@ TEST(DataFolder, says_nothing_where_nobody_wishes) {
   DataFolder folder = folders.folder_with({});
   EXPECT_TRUE(folder.create({.group = 1, .file = 0}, 4096));
   EXPECT_TRUE(folders.log.lines.empty());
+}
+
+TEST(DataFolder, opens_a_file_whose_header_has_not_come_from_its_node_yet_and_no_other_one) {
+  Folders folders;
+  DataFolder folder = folders.folder_with({});
+  std::ofstream(folders.place / "data-000001.00000").close();
+  EXPECT_TRUE(folder.open({.group = 1, .file = 0}));
+  std::filesystem::resize_file(folders.place / "data-000001.00000", 65'536);
+  EXPECT_TRUE(folder.open({.group = 1, .file = 0}));
+  ASSERT_TRUE(folder.create({.group = 2, .file = 0}, 4096));
+  std::filesystem::rename(folders.place / "data-000002.00000", folders.place / "data-000003.00000");
+  EXPECT_EQ(error_class(folder.open({.group = 3, .file = 0})), ErrorClass::kDamage);
 }
 
 TEST(DataFolder, makes_files_as_ever_where_lustre_refuses_a_layout) {
