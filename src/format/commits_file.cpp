@@ -126,7 +126,11 @@ class Attempt {
     const bool is_new = generation == 0 && pages_.size() == kSlotsBytes &&
                         std::ranges::all_of(pages_.subspan(kPageBytes),
                                             [](std::byte byte) { return byte == std::byte{0}; });
-    if (!is_new) loaded_.damages = std::move(slot_damages_);
+    if (is_new) {
+      loaded_.empty_slot = std::move(slot_damages_.front());
+    } else {
+      loaded_.damages = std::move(slot_damages_);
+    }
     loaded_.damages.insert(loaded_.damages.end(), damages_.begin(), damages_.end());
     return std::move(loaded_);
   }

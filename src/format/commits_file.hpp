@@ -11,9 +11,11 @@ namespace forebay::format {
 struct LoadedCommits {
   CommitsState state = {};
   std::vector<StepEntry> steps = {};  ///< all that are alive and readable, by rising numbers
-  std::vector<Error> damages = {};    ///< slots, tables, past blocks; a zeroed slot 1 of a new
-                                      ///< dataset (generation 0) is none
-  bool has_lost_past = false;         ///< steps that are alive are in a block that is damaged
+  std::vector<Error> damages = {};    ///< slots, tables, past blocks; not `empty_slot`
+  /// Slot 1 is zeros, and slot 0 has generation 0: what a new dataset has. Damage if a step was
+  /// published, which `commits` alone does not tell.
+  std::optional<Error> empty_slot = {};
+  bool has_lost_past = false;  ///< steps that are alive are in a block that is damaged
 };
 
 /// Blocks. Begins again, a bounded number of times, if somebody publishes meanwhile. kDamage if no

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
+#include "format/catalog.hpp"
 #include "format/file_bytes.hpp"
 
 namespace forebay::format {
@@ -19,10 +21,11 @@ bool begins_like_an_index(std::span<const std::byte> page) noexcept {
   return magic == kIndexMagic;
 }
 
-/// The index at this offset, if there is a whole one of this file.
+/// The index at this offset, if there is a whole one of this file that is wanted.
 Result<std::optional<Index>> index_at(storage::File& file,
                                       std::uint64_t offset,
-                                      const DataFileName& name) {
+                                      const DataFileName& name,
+                                      const IndexSeeker& seeker) {
   const auto page = read_range(file, {offset, kPageBytes});
   if (!page) return tl::unexpected(page.error());
   const auto head = decode_index_head(*page, file.path());
@@ -30,7 +33,7 @@ Result<std::optional<Index>> index_at(storage::File& file,
   if (!size) return tl::unexpected(size.error());
   const bool is_plausible = head && head->offset == offset && head->bytes <= *size - offset &&
                             DataFileName{head->place.group, head->place.file} == name;
-  if (!is_plausible) return std::nullopt;
+  if (!is_plausible || !seeker.is_wanted(*head)) return std::nullopt;
   const auto bytes = read_range(file, {offset, head->bytes});
   if (!bytes) return tl::unexpected(bytes.error());
   auto index = Index::decode(*bytes, offset, file.path());
@@ -39,29 +42,66 @@ Result<std::optional<Index>> index_at(storage::File& file,
   return std::nullopt;
 }
 
+/// Of `bytes`, which lie at `offset`.
+Status scan_pages(storage::File& file,
+                  std::span<const std::byte> bytes,
+                  std::uint64_t offset,
+                  const DataFileName& name,
+                  const IndexSeeker& seeker) {
+  for (std::uint64_t at = 0; at < bytes.size(); at += kPageBytes) {
+    if (!begins_like_an_index(bytes.subspan(at))) continue;
+    const auto index = index_at(file, offset + at, name, seeker);
+    if (!index) return tl::unexpected(index.error());
+    if (*index) seeker.found(**index);
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<std::vector<Index>> scan_indexes(storage::File& file,
-                                        const DataFileName& name,
-                                        const std::function<bool(std::uint64_t bytes)>& has_read) {
-  std::vector<Index> found;
+Status scan_indexes(storage::File& file, const DataFileName& name, const IndexSeeker& seeker) {
   const auto size = file.size();
   if (!size) return tl::unexpected(size.error());
   for (std::uint64_t offset = kPageBytes; offset < *size; offset += kReadBytes) {
     const auto bytes = read_range(file, {offset, kReadBytes});
     if (!bytes) return tl::unexpected(bytes.error());
-    for (std::uint64_t at = 0; at < bytes->size(); at += kPageBytes) {
-      if (!begins_like_an_index(std::span(*bytes).subspan(at))) continue;
-      auto index = index_at(file, offset + at, name);
-      if (!index) return tl::unexpected(index.error());
-      if (*index) found.push_back(std::move(**index));
-    }
-    if (!has_read(bytes->size()))
+    if (Status done = scan_pages(file, *bytes, offset, name, seeker); !done) return done;
+    if (!seeker.has_read(bytes->size()))
       return failure({.kind = ErrorClass::kCancelled,
                       .operation = "look for indexes in",
                       .path = file.path()});
   }
-  return found;
+  return {};
+}
+
+Result<std::vector<DataFileName>> list_data_files(const std::string& folder) {
+  std::vector<DataFileName> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (const auto name = data_file_named(entry->path().filename().string()))
+      names.push_back(*name);
+  if (error)
+    return tl::unexpected(system_error({.operation = "list", .path = folder}, error.value()));
+  std::ranges::sort(names);
+  return names;
+}
+
+std::optional<std::string> find_file_with_index(const std::string& folder,
+                                                const DatasetId& dataset) {
+  bool is_found = false;
+  const IndexSeeker seeker = {
+      .has_read = [&](std::uint64_t) { return !is_found; },
+      .is_wanted = [&](const IndexHead& head) { return head.place.dataset == dataset; },
+      .found = [&](const Index&) { is_found = true; }};
+  const auto names = list_data_files(folder);
+  for (std::size_t i = 0; names && i < names->size(); ++i) {
+    const std::string path = data_path(folder, (*names)[i]);
+    const auto file = storage::open_file(path);
+    if (file) static_cast<void>(scan_indexes(**file, (*names)[i], seeker));
+    if (is_found) return path;
+  }
+  return std::nullopt;
 }
 
 }  // namespace forebay::format

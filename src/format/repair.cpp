@@ -20,23 +20,19 @@ namespace {
 
 using Fate = RepairedStep::Fate;
 
+/// What is kept of an index, of which there may be more than memory holds.
+struct FoundFile {
+  DatasetId dataset = {};
+  StepFacts facts = {};
+  std::uint64_t raw_bytes = 0;
+  std::uint64_t stored_bytes = 0;
+  Reference index = {};
+};
 /// All that data files tell of one step in one group: the last index in each file counts.
-using FoundStep = std::map<std::uint32_t, Index>;
+using FoundFiles = std::map<std::uint32_t, FoundFile>;
 /// By step and group.
-using FoundSteps = std::map<std::pair<std::uint64_t, std::uint64_t>, FoundStep>;
-
-Result<std::vector<DataFileName>> list_data_files(const std::string& folder) {
-  std::vector<DataFileName> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error))
-    if (const auto name = data_file_named(entry->path().filename().string()))
-      names.push_back(*name);
-  if (error)
-    return tl::unexpected(system_error({.operation = "list", .path = folder}, error.value()));
-  std::ranges::sort(names);
-  return names;
-}
+using FoundSteps = std::map<std::pair<std::uint64_t, std::uint64_t>, FoundFiles>;
+using FoundStep = FoundSteps::value_type;
 
 std::uint64_t bytes_of_file(const std::string& path) {
   std::error_code error;
@@ -45,16 +41,16 @@ std::uint64_t bytes_of_file(const std::string& path) {
 }
 
 StepEntry entry_of(const FoundStep& found) {
-  const IndexHead& head = found.begin()->second.head();
-  StepEntry entry = {.step = head.place.step,
-                     .group = head.place.group,
-                     .wall_ns = head.facts.wall_ns,
-                     .writers = head.facts.writers,
-                     .strategy = head.facts.strategy};
-  for (const auto& [file, index] : found) {
-    entry.raw_bytes += index.head().raw_bytes;
-    entry.stored_bytes += index.head().stored_bytes;
-    entry.files.push_back({file, index.reference()});
+  const StepFacts& facts = found.second.begin()->second.facts;
+  StepEntry entry = {.step = found.first.first,
+                     .group = found.first.second,
+                     .wall_ns = facts.wall_ns,
+                     .writers = facts.writers,
+                     .strategy = facts.strategy};
+  for (const auto& [number, file] : found.second) {
+    entry.raw_bytes += file.raw_bytes;
+    entry.stored_bytes += file.stored_bytes;
+    entry.files.push_back({number, file.index});
   }
   return entry;
 }
@@ -102,6 +98,8 @@ class Repair {
   void keep(const LoadedCommits& loaded);
   Status find_steps();
   Status find_steps_in(const DataFileName& name);
+  bool is_wanted(const IndexHead& head) const;
+  void take(const Index& index);
   Status choose_dataset();
   std::vector<const FoundStep*> steps_to_judge() const;
   Status judge_steps();
@@ -136,8 +134,10 @@ Status Repair::look_at_commits() {
   const auto loaded = load_commits(**file);
   if (loaded) {
     keep(*loaded);
-    needs_tables_ = !loaded->damages.empty();
     report_.damages = loaded->damages;
+    if (loaded->empty_slot && find_file_with_index(folder_, *dataset_))
+      report_.damages.push_back(*loaded->empty_slot);
+    needs_tables_ = !report_.damages.empty();
     return {};
   }
   if (loaded.error().kind() != ErrorClass::kDamage) return tl::unexpected(loaded.error());
@@ -183,15 +183,27 @@ Status Repair::find_steps_in(const DataFileName& name) {
   const auto file = storage::open_file(data_path(folder_, name));
   if (!file) return tl::unexpected(file.error());
   report_.scanned_bytes += (*file)->size().value_or(0);
-  auto indexes =
-      scan_indexes(**file, name, [this](std::uint64_t bytes) { return has_read(bytes); });
-  if (!indexes) return tl::unexpected(indexes.error());
-  for (Index& index : *indexes) {
-    const std::uint64_t step = index.head().place.step;
-    if (dataset_ && index.head().place.dataset != *dataset_) continue;
-    found_[{step, name.group}].insert_or_assign(name.file, std::move(index));
-  }
-  return {};
+  return scan_indexes(**file, name,
+                      {.has_read = [this](std::uint64_t bytes) { return has_read(bytes); },
+                       .is_wanted = [this](const IndexHead& head) { return is_wanted(head); },
+                       .found = [this](const Index& index) { take(index); }});
+}
+
+/// Of steps that tables tell of nothing more has to be known.
+bool Repair::is_wanted(const IndexHead& head) const {
+  const IndexPlace& place = head.place;
+  return (!dataset_ || place.dataset == *dataset_) && !fates_.contains(place.step) &&
+         place.step >= known_.first_step;
+}
+
+void Repair::take(const Index& index) {
+  const IndexHead& head = index.head();
+  const FoundFile file = {.dataset = head.place.dataset,
+                          .facts = head.facts,
+                          .raw_bytes = head.raw_bytes,
+                          .stored_bytes = head.stored_bytes,
+                          .index = index.reference()};
+  found_[{head.place.step, head.place.group}].insert_or_assign(head.place.file, file);
 }
 
 /// Without a slot: the dataset of which there are most indexes.
@@ -199,7 +211,7 @@ Status Repair::choose_dataset() {
   std::map<DatasetId, std::uint64_t> counts;
   for (const auto& [place, files] : found_)
     for (const auto& [file, index] : files)
-      ++counts[index.head().place.dataset];
+      ++counts[index.dataset];
   if (dataset_) return {};
   const auto most =
       std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; });
@@ -210,8 +222,7 @@ Status Repair::choose_dataset() {
                     .cause = "no slot and no index says which dataset it is"});
   dataset_ = known_.dataset = most->first;
   for (auto& [place, files] : found_)
-    std::erase_if(files,
-                  [&](const auto& file) { return file.second.head().place.dataset != *dataset_; });
+    std::erase_if(files, [&](const auto& file) { return file.second.dataset != *dataset_; });
   return {};
 }
 
@@ -222,11 +233,11 @@ bool Repair::has_read(std::uint64_t bytes) {
 }
 
 RepairedStep Repair::judge(const FoundStep& found) {
-  const IndexHead& head = found.begin()->second.head();
-  RepairedStep result = {.step = head.place.step, .fate = Fate::kDamaged};
-  if (found.size() != head.facts.files) {
-    result.why = "indexes of " + std::to_string(found.size()) + " of its " +
-                 std::to_string(head.facts.files) + " files are there";
+  const std::uint32_t files_of_step = found.second.begin()->second.facts.files;
+  RepairedStep result = {.step = found.first.first, .fate = Fate::kDamaged};
+  if (found.second.size() != files_of_step) {
+    result.why = "indexes of " + std::to_string(found.second.size()) + " of its " +
+                 std::to_string(files_of_step) + " files are there";
     return result;
   }
   const StepEntry entry = entry_of(found);
@@ -253,9 +264,8 @@ RepairedStep Repair::judge(const FoundStep& found) {
 /// Those that no valid table tells of.
 std::vector<const FoundStep*> Repair::steps_to_judge() const {
   std::vector<const FoundStep*> steps;
-  for (const auto& [place, files] : found_)
-    if (!files.empty() && !fates_.contains(place.first) && place.first >= known_.first_step)
-      steps.push_back(&files);
+  for (const FoundStep& found : found_)
+    if (!found.second.empty()) steps.push_back(&found);
   return steps;
 }
 

@@ -80,6 +80,23 @@ TEST_F(RepairTest, writes_a_torn_slot_anew_and_brings_its_step_back) {
   expect_whole(4);
 }
 
+TEST_F(RepairTest, of_an_only_step_whose_slot_was_zeroed_brings_it_back) {
+  write_steps(1);
+  fill_with_zeros("commits", {kPageBytes, kPageBytes});
+  const RepairReport report = must_repair();
+  EXPECT_EQ(report.damages.size(), 1U);
+  ASSERT_EQ(report.steps.size(), 1U);
+  EXPECT_EQ(report.steps[0].fate, Fate::kRecovered);
+  expect_whole(1);
+}
+
+TEST_F(RepairTest, leaves_a_new_dataset_alone) {
+  const TestWriter writer(path(), test_dataset());
+  const std::string before = content("commits");
+  EXPECT_TRUE(must_repair().rewritten.empty());
+  EXPECT_EQ(content("commits"), before);
+}
+
 TEST_F(RepairTest, does_not_bring_back_steps_whose_data_are_not_whole) {
   write_steps(4);
   const auto step = open()->step(40).value();

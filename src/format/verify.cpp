@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <filesystem>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -11,6 +13,7 @@
 #include "format/block_reader.hpp"
 #include "format/data_header.hpp"
 #include "format/file_bytes.hpp"
+#include "format/index_scan.hpp"
 
 namespace forebay::format {
 namespace {
@@ -207,6 +210,32 @@ class StepCheck {
   std::atomic<std::uint64_t> blocks_ = 0;
 };
 
+/// Whoever writes a dataset touches its `owner` every few seconds.
+bool is_being_written(const std::string& folder) {
+  constexpr std::chrono::minutes kSilence(1);
+  std::error_code error;
+  const auto touched =
+      std::filesystem::last_write_time(folder + "/" + std::string(kOwnerName), error);
+  return !error && std::filesystem::file_time_type::clock::now() - touched < kSilence;
+}
+
+/// An empty slot is right while no step was published; who writes the first one has indexes, too.
+std::optional<Error> check_empty_slot(const Catalog& catalog) {
+  const auto& slot = catalog.commits().empty_slot;
+  if (!slot || is_being_written(catalog.folder())) return std::nullopt;
+  const auto holder = find_file_with_index(catalog.folder(), catalog.dataset());
+  if (!holder) return std::nullopt;
+  const auto now = Catalog::open(catalog.folder());
+  if (!now || !(*now)->commits().empty_slot) return std::nullopt;
+  return Error(
+      {.kind = slot->kind(),
+       .operation = slot->operation(),
+       .path = slot->path(),
+       .offset_bytes = slot->offset_bytes(),
+       .cause = "it is empty, as in a new dataset, and " + *holder +
+                " has an index: a step was lost, or not published before its writer died"});
+}
+
 /// Threads find in any order; people read by place.
 void sort_findings(std::vector<Finding>& findings) {
   std::ranges::sort(findings, {}, [](const Finding& finding) {
@@ -263,6 +292,8 @@ Result<VerifyReport> verify(const std::string& folder, const VerifyOptions& opti
   }
   for (const Error& damage : (*catalog)->commits().damages)
     report.findings.push_back({.error = damage});
+  if (auto damage = check_empty_slot(**catalog))
+    report.findings.push_back({.error = std::move(*damage)});
   std::vector<Finding> found = ledger.take();
   sort_findings(found);
   drop_repeats(found);

@@ -2,6 +2,7 @@
 #include "format/verify.hpp"
 
 #include <chrono>
+#include <fstream>
 #include <random>
 
 #include "format/data_header.hpp"
@@ -136,6 +137,24 @@ TEST_F(VerifyTest, names_parts_that_two_files_have) {
   ASSERT_EQ(report->findings.size(), 1U);
   EXPECT_EQ(report->findings[0].field, "pressure");
   EXPECT_EQ(report->findings[0].key, 0U);
+}
+
+TEST_F(VerifyTest, names_an_empty_slot_only_where_there_are_data_that_nobody_is_writing) {
+  TestWriter writer(path(), test_dataset());
+  EXPECT_TRUE(verify(path())->findings.empty());
+  writer.write(test_step(1, 4, 2));
+  fill_with_zeros("commits", {kPageBytes, kPageBytes});
+  const auto report = verify(path());
+  ASSERT_TRUE(report) << report.error().message();
+  ASSERT_EQ(report->findings.size(), 1U);
+  EXPECT_TRUE(mentions(report->findings[0].error, "slot 1"));
+  EXPECT_TRUE(mentions(report->findings[0].error, "data-000000.00000"));
+  // Of a first step that is being written there are indexes before it is published.
+  std::ofstream(path("owner")) << "somebody";
+  EXPECT_TRUE(verify(path())->findings.empty());
+  std::filesystem::last_write_time(
+      path("owner"), std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  EXPECT_EQ(verify(path())->findings.size(), 1U);
 }
 
 TEST_F(VerifyTest, looks_at_one_step_and_can_be_cancelled) {
