@@ -51,8 +51,23 @@ Status scan_pages(storage::File& file,
   for (std::uint64_t at = 0; at < bytes.size(); at += kPageBytes) {
     if (!begins_like_an_index(bytes.subspan(at))) continue;
     const auto index = index_at(file, offset + at, name, seeker);
-    if (!index) return tl::unexpected(index.error());
-    if (*index) seeker.found(**index);
+    if (index && *index) seeker.found(**index);
+    if (index) continue;
+    if (index.error().kind() == ErrorClass::kUnsupported) return tl::unexpected(index.error());
+    seeker.failed(index.error());
+  }
+  return {};
+}
+
+/// Where so much cannot be read at once, most of its pages may be.
+Status scan_singly(storage::File& file,
+                   ByteRange range,
+                   const DataFileName& name,
+                   const IndexSeeker& seeker) {
+  for (std::uint64_t offset = range.offset; offset < range.end(); offset += kPageBytes) {
+    const auto page = read_range(file, {offset, kPageBytes});
+    if (!page) continue;
+    if (Status done = scan_pages(file, *page, offset, name, seeker); !done) return done;
   }
   return {};
 }
@@ -63,10 +78,14 @@ Status scan_indexes(storage::File& file, const DataFileName& name, const IndexSe
   const auto size = file.size();
   if (!size) return tl::unexpected(size.error());
   for (std::uint64_t offset = kPageBytes; offset < *size; offset += kReadBytes) {
-    const auto bytes = read_range(file, {offset, kReadBytes});
-    if (!bytes) return tl::unexpected(bytes.error());
-    if (Status done = scan_pages(file, *bytes, offset, name, seeker); !done) return done;
-    if (!seeker.has_read(bytes->size()))
+    const ByteRange range = {offset, std::min(kReadBytes, *size - offset)};
+    const auto bytes = read_range(file, range);
+    if (!bytes) seeker.failed(bytes.error());
+    if (Status done = bytes ? scan_pages(file, *bytes, offset, name, seeker)
+                            : scan_singly(file, range, name, seeker);
+        !done)
+      return done;
+    if (!seeker.has_read(range.size))
       return failure({.kind = ErrorClass::kCancelled,
                       .operation = "look for indexes in",
                       .path = file.path()});
@@ -93,7 +112,8 @@ std::optional<std::string> find_file_with_index(const std::string& folder,
   const IndexSeeker seeker = {
       .has_read = [&](std::uint64_t) { return !is_found; },
       .is_wanted = [&](const IndexHead& head) { return head.place.dataset == dataset; },
-      .found = [&](const Index&) { is_found = true; }};
+      .found = [&](const Index&) { is_found = true; },
+      .failed = [](const Error&) {}};
   const auto names = list_data_files(folder);
   for (std::size_t i = 0; names && i < names->size(); ++i) {
     const std::string path = data_path(folder, (*names)[i]);

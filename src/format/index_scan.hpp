@@ -16,6 +16,8 @@ struct IndexSeeker {
   /// Of the head, whose checksum was not looked at yet: whether the rest is worth reading.
   std::function<bool(const IndexHead& head)> is_wanted;
   std::function<void(const Index& index)> found;
+  /// Told of bytes that cannot be read; what is before and behind them is looked at.
+  std::function<void(const Error& error)> failed;
 };
 
 /// All indexes at multiples of kPageBytes whose checksum, file and place fit, in the order of

@@ -12,6 +12,7 @@
 #include "base/descriptor.hpp"
 #include "format/data_header.hpp"
 #include "format/file_bytes.hpp"
+#include "format/found_steps.hpp"
 #include "format/index_scan.hpp"
 #include "format/verify.hpp"
 
@@ -20,39 +21,10 @@ namespace {
 
 using Fate = RepairedStep::Fate;
 
-/// What is kept of an index, of which there may be more than memory holds.
-struct FoundFile {
-  DatasetId dataset = {};
-  StepFacts facts = {};
-  std::uint64_t raw_bytes = 0;
-  std::uint64_t stored_bytes = 0;
-  Reference index = {};
-};
-/// All that data files tell of one step in one group: the last index in each file counts.
-using FoundFiles = std::map<std::uint32_t, FoundFile>;
-/// By step and group.
-using FoundSteps = std::map<std::pair<std::uint64_t, std::uint64_t>, FoundFiles>;
-using FoundStep = FoundSteps::value_type;
-
 std::uint64_t bytes_of_file(const std::string& path) {
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
   return error ? 0 : bytes;
-}
-
-StepEntry entry_of(const FoundStep& found) {
-  const StepFacts& facts = found.second.begin()->second.facts;
-  StepEntry entry = {.step = found.first.first,
-                     .group = found.first.second,
-                     .wall_ns = facts.wall_ns,
-                     .writers = facts.writers,
-                     .strategy = facts.strategy};
-  for (const auto& [number, file] : found.second) {
-    entry.raw_bytes += file.raw_bytes;
-    entry.stored_bytes += file.stored_bytes;
-    entry.files.push_back({number, file.index});
-  }
-  return entry;
 }
 
 /// Names of new files survive a power cut only when their folder was synced.
@@ -71,6 +43,38 @@ Status write_bytes(const std::string& path, std::span<const CommitWrite> writes)
   return (*file)->sync();
 }
 
+/// What the tables say of a data file: a step that is in it, and where its index is.
+struct FileUse {
+  const StepEntry* step = nullptr;
+  const FileEntry* file = nullptr;
+};
+
+Error foreign_header(const std::string& path, const DataHeader& header) {
+  return Error({.kind = ErrorClass::kDamage,
+                .operation = "read header of",
+                .path = path,
+                .offset_bytes = 0,
+                .cause = "it is that of " + text_of(header.name) + " of dataset " +
+                         text_of(header.dataset)});
+}
+
+/// True if both slots can be read, and none has a later generation.
+bool has_newest(storage::File& file, std::uint64_t generation) {
+  const auto pages = read_range(file, {0, kSlotsBytes});
+  if (!pages || pages->size() < kSlotsBytes) return false;
+  for (const std::uint64_t number : {0U, 1U}) {
+    const auto slot = decode_slot(std::span(*pages).subspan(number * kPageBytes), number, "");
+    if (!slot || slot->generation > generation) return false;
+  }
+  return true;
+}
+
+/// The same damage may be met twice.
+void add_once(std::vector<Error>& errors, const Error& error) {
+  const auto is_same = [&](const Error& known) { return known.message() == error.message(); };
+  if (std::ranges::none_of(errors, is_same)) errors.push_back(error);
+}
+
 class Repair {
  public:
   Repair(const std::string& folder, RepairMode mode, const OnProgress& progress)
@@ -81,7 +85,8 @@ class Repair {
     if (done && needs_tables_) done = find_steps();
     if (done && needs_tables_) done = choose_dataset();
     if (done && needs_tables_) done = judge_steps();
-    if (done) done = repair_headers();
+    if (done && needs_tables_) leave_out_dropped();
+    if (done) done = check_files();
     if (done && needs_tables_) done = write_commits();
     if (!done) return tl::unexpected(done.error());
     report_.steps.reserve(fates_.size());
@@ -95,17 +100,21 @@ class Repair {
 
   Status look_at_commits();
   void look_at_slots(storage::File& file);
+  void note(const Error& error);
+  void note_remaining(const Error& error);
   void keep(const LoadedCommits& loaded);
   Status find_steps();
   Status find_steps_in(const DataFileName& name);
   bool is_wanted(const IndexHead& head) const;
-  void take(const Index& index);
   Status choose_dataset();
   std::vector<const FoundStep*> steps_to_judge() const;
   Status judge_steps();
   RepairedStep judge(const FoundStep& found);
-  Status repair_headers();
-  Status repair_header(const DataFileName& name);
+  bool is_gone(const StepEntry& step) const;
+  void leave_out_dropped();
+  Status check_files();
+  Result<std::size_t> check_indexes(std::span<const FileUse> uses);
+  Status repair_header(const DataFileName& name, std::size_t fitting_indexes);
   Status write_commits();
   bool has_read(std::uint64_t bytes);
 
@@ -116,6 +125,7 @@ class Repair {
   bool is_cancelled_ = false;
   RepairReport report_;
   bool needs_tables_ = false;
+  bool is_newest_ = false;            ///< no slot can tell of more than the one in force
   std::optional<DatasetId> dataset_;  ///< if a slot told it
   CommitsState known_;
   std::map<std::uint64_t, StepEntry> entries_;  ///< of steps that the new table has
@@ -134,6 +144,7 @@ Status Repair::look_at_commits() {
   const auto loaded = load_commits(**file);
   if (loaded) {
     keep(*loaded);
+    is_newest_ = has_newest(**file, loaded->state.generation);
     report_.damages = loaded->damages;
     if (loaded->empty_slot && find_file_with_index(folder_, *dataset_))
       report_.damages.push_back(*loaded->empty_slot);
@@ -145,6 +156,13 @@ Status Repair::look_at_commits() {
   needs_tables_ = true;
   look_at_slots(**file);
   return {};
+}
+
+void Repair::note(const Error& error) { add_once(report_.damages, error); }
+
+void Repair::note_remaining(const Error& error) {
+  note(error);
+  add_once(report_.remaining, error);
 }
 
 void Repair::keep(const LoadedCommits& loaded) {
@@ -181,12 +199,27 @@ Status Repair::find_steps() {
 
 Status Repair::find_steps_in(const DataFileName& name) {
   const auto file = storage::open_file(data_path(folder_, name));
-  if (!file) return tl::unexpected(file.error());
+  if (!file) {
+    note_remaining(file.error());
+    return {};
+  }
   report_.scanned_bytes += (*file)->size().value_or(0);
-  return scan_indexes(**file, name,
-                      {.has_read = [this](std::uint64_t bytes) { return has_read(bytes); },
-                       .is_wanted = [this](const IndexHead& head) { return is_wanted(head); },
-                       .found = [this](const Index& index) { take(index); }});
+  std::optional<Error> unread;  // the first of maybe many
+  const IndexSeeker seeker = {
+      .has_read = [this](std::uint64_t bytes) { return has_read(bytes); },
+      .is_wanted = [this](const IndexHead& head) { return is_wanted(head); },
+      .found = [this](const Index& index) { add(found_, index); },
+      .failed =
+          [&](const Error& error) {
+            if (!unread) unread = error;
+          }};
+  const Status done = scan_indexes(**file, name, seeker);
+  const bool ends = !done && (done.error().kind() == ErrorClass::kCancelled ||
+                              done.error().kind() == ErrorClass::kUnsupported);
+  if (ends) return done;
+  if (!done) note_remaining(done.error());
+  if (unread) note_remaining(*unread);
+  return {};
 }
 
 /// Of steps that tables tell of nothing more has to be known.
@@ -196,33 +229,15 @@ bool Repair::is_wanted(const IndexHead& head) const {
          place.step >= known_.first_step;
 }
 
-void Repair::take(const Index& index) {
-  const IndexHead& head = index.head();
-  const FoundFile file = {.dataset = head.place.dataset,
-                          .facts = head.facts,
-                          .raw_bytes = head.raw_bytes,
-                          .stored_bytes = head.stored_bytes,
-                          .index = index.reference()};
-  found_[{head.place.step, head.place.group}].insert_or_assign(head.place.file, file);
-}
-
-/// Without a slot: the dataset of which there are most indexes.
 Status Repair::choose_dataset() {
-  std::map<DatasetId, std::uint64_t> counts;
-  for (const auto& [place, files] : found_)
-    for (const auto& [file, index] : files)
-      ++counts[index.dataset];
   if (dataset_) return {};
-  const auto most =
-      std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; });
-  if (most == counts.end())
+  dataset_ = keep_most_frequent_dataset(found_);
+  if (!dataset_)
     return failure({.kind = ErrorClass::kDamage,
                     .operation = "repair",
                     .path = folder_,
                     .cause = "no slot and no index says which dataset it is"});
-  dataset_ = known_.dataset = most->first;
-  for (auto& [place, files] : found_)
-    std::erase_if(files, [&](const auto& file) { return file.second.dataset != *dataset_; });
+  known_.dataset = *dataset_;
   return {};
 }
 
@@ -286,39 +301,76 @@ Status Repair::judge_steps() {
   return {};
 }
 
-Status Repair::repair_headers() {
-  std::vector<DataFileName> names;
+bool Repair::is_gone(const StepEntry& step) const {
+  return std::ranges::all_of(step.files, [&](const FileEntry& file) {
+    std::error_code error;
+    return !std::filesystem::exists(data_path(folder_, {step.group, file.file}), error) && !error;
+  });
+}
+
+/// A slot that is not the newest tells of steps that were dropped after it was written. Where that
+/// would be all of them, files were lost.
+void Repair::leave_out_dropped() {
+  if (is_newest_) return;
+  auto first = entries_.begin();
+  while (first != entries_.end() && fates_[first->first].fate == Fate::kKept &&
+         is_gone(first->second))
+    ++first;
+  if (first == entries_.end()) return;
+  for (auto gone = entries_.begin(); gone != first; ++gone) {
+    fates_[gone->first] = {gone->first, Fate::kDropped,
+                           "its files are gone, and the slot that may have said so is damaged"};
+    known_.first_step = gone->first + 1;
+  }
+  entries_.erase(entries_.begin(), first);
+}
+
+/// Of all steps that tables will tell of.
+Status Repair::check_files() {
+  std::map<DataFileName, std::vector<FileUse>> uses;
   for (const auto& [number, step] : entries_)
     for (const FileEntry& file : step.files)
-      names.push_back({step.group, file.file});
-  std::ranges::sort(names);
-  const auto repeated = std::ranges::unique(names);
-  names.erase(repeated.begin(), repeated.end());
-  for (const DataFileName& name : names)
-    if (Status done = repair_header(name); !done) return done;
+      uses[{step.group, file.file}].push_back({&step, &file});
+  for (const auto& [name, of_file] : uses) {
+    const auto fitting = check_indexes(of_file);
+    if (!fitting) return tl::unexpected(fitting.error());
+    if (Status done = repair_header(name, *fitting); !done) return done;
+  }
   return {};
 }
 
-Status Repair::repair_header(const DataFileName& name) {
+/// How many are what the tables say.
+Result<std::size_t> Repair::check_indexes(std::span<const FileUse> uses) {
+  std::size_t fitting = 0;
+  for (const FileUse& use : uses) {
+    const StepFile file = load_step_file(folder_, *dataset_, *use.step, *use.file);
+    if (file.index) ++fitting;
+    if (!file.damage) continue;
+    if (file.damage->kind() == ErrorClass::kUnsupported) return tl::unexpected(*file.damage);
+    note_remaining(*file.damage);
+  }
+  return fitting;
+}
+
+/// A whole header of another file may be right, and the name of the file wrong: indexes decide.
+Status Repair::repair_header(const DataFileName& name, std::size_t fitting_indexes) {
   const std::string path = data_path(folder_, name);
   const auto file = storage::open_file(path);
-  if (!file) {
-    report_.damages.push_back(file.error());
+  const auto page = file ? read_range(**file, {0, kPageBytes}) : tl::unexpected(file.error());
+  if (!page) {
+    note_remaining(page.error());
     return {};
   }
-  const auto page = read_range(**file, {0, kPageBytes});
-  if (!page) return tl::unexpected(page.error());
   const DataHeader expected = {*dataset_, name};
   const auto header = decode_header(*page, path);
   if (header && *header == expected) return {};
   if (!header && header.error().kind() == ErrorClass::kUnsupported)
     return tl::unexpected(header.error());
-  report_.damages.push_back(header ? Error({.kind = ErrorClass::kDamage,
-                                            .operation = "read header of",
-                                            .path = path,
-                                            .offset_bytes = 0,
-                                            .cause = "it is that of another file"})
-                                   : header.error());
+  if (header && fitting_indexes == 0) {
+    note_remaining(foreign_header(path, *header));
+    return {};
+  }
+  note(header ? foreign_header(path, *header) : header.error());
   report_.rewritten.push_back(path);
   if (mode_ == RepairMode::kLookOnly) return {};
   const HeaderPage bytes = encode_header(expected);

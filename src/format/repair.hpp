@@ -16,6 +16,7 @@ struct RepairedStep {
     kKept,       ///< a valid slot or past block tells of it
     kRecovered,  ///< found in the data files: all indexes, and all data whole
     kDamaged,    ///< found, but an index is missing or data are not whole: left out
+    kDropped,    ///< an older slot tells of it, and its files are gone, as the newer one had said
   };
   std::uint64_t step = 0;
   Fate fate = Fate::kKept;
@@ -23,15 +24,18 @@ struct RepairedStep {
 };
 
 struct RepairReport {
-  std::vector<RepairedStep> steps = {};     ///< by rising numbers
-  std::vector<Error> damages = {};          ///< that were found in `commits` and in headers
+  std::vector<RepairedStep> steps = {};  ///< by rising numbers
+  std::vector<Error> damages = {};       ///< of `commits`, headers, indexes, and of reading files
+  std::vector<Error> remaining = {};     ///< of these, what is as it was: it cannot be mended
   std::vector<std::string> rewritten = {};  ///< paths of what was, or would be, written anew
   std::uint64_t scanned_bytes = 0;
 };
 
 /// Blocks; nobody may be writing the dataset. Nothing is written if nothing is damaged, or with
 /// kLookOnly. Where tables are damaged all data files are looked through, and then the data of
-/// steps that no table tells of are read: `progress` is told of the one and then of the other.
+/// steps that no table tells of are read: `progress` is told of the one and then of the other. Of
+/// steps that tables tell of, indexes are read, data are not. A file that cannot be read costs what
+/// is in it.
 /// kUnsupported for a newer major version, kDamage if nothing says which dataset it is, kCancelled
 /// as `progress` says, before anything is written.
 Result<RepairReport> repair(const std::string& folder,

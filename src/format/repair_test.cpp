@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/repair.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <random>
 
 #include "format/block_reader.hpp"
+#include "format/data_header.hpp"
 #include "format/dataset_testing.hpp"
+#include "format/index_scan.hpp"
 #include "format/verify.hpp"
+#include "storage/faulty.hpp"
 
 namespace forebay::format {
 namespace {
@@ -125,6 +129,108 @@ TEST_F(RepairTest, keeps_dropped_steps_dropped_while_a_slot_tells_of_it) {
   const RepairReport report = must_repair();
   EXPECT_EQ(report.steps.size(), 2U);
   expect_whole(2);
+}
+
+/// As a writer with keep=2 leaves it, when the slot that told of the last drop is gone.
+TEST_F(RepairTest, leaves_out_steps_that_were_dropped_after_the_slot_that_is_left) {
+  TestWriter writer(path(), test_dataset());
+  for (std::uint64_t step = 1; step <= 3; ++step)
+    writer.write(test_step(step, 3, 2));
+  writer.drop_before(2);
+  std::filesystem::remove(path("data-000000.00000"));
+  std::filesystem::remove(path("data-000000.00001"));
+  fill_with_zeros("commits", {writer.state().generation % 2 * kPageBytes, kPageBytes});
+  EXPECT_EQ(open()->steps().size(), 3U);
+  const RepairReport report = must_repair();
+  ASSERT_EQ(report.steps.size(), 3U);
+  EXPECT_EQ(report.steps[0].fate, Fate::kDropped);
+  EXPECT_EQ(report.steps[1].fate, Fate::kKept);
+  EXPECT_TRUE(report.remaining.empty());
+  EXPECT_EQ(open()->commits().state.first_step, 2U);
+  expect_whole(2);
+}
+
+TEST_F(RepairTest, tells_files_of_kept_steps_that_are_lost_or_damaged) {
+  write_steps(4);  // two in a group
+  std::filesystem::remove(path("data-000000.00001"));
+  const auto step = open()->step(30).value();
+  flip("data-000001.00000", step->files()[0].entry.index.offset + 50);
+  const auto expect_remaining = [&](const RepairReport& report) {
+    ASSERT_EQ(report.remaining.size(), 2U);
+    EXPECT_TRUE(mentions(report.remaining[0], "data-000000.00001"));
+    EXPECT_TRUE(mentions(report.remaining[1], "step 30"));
+    EXPECT_GE(report.damages.size(), report.remaining.size());
+  };
+  expect_remaining(must_repair());
+  flip("commits", (state_.generation + 1) % 2 * kPageBytes + 9);
+  expect_remaining(must_repair());
+  EXPECT_EQ(open()->steps().size(), 4U);
+}
+
+TEST_F(RepairTest, takes_no_step_for_dropped_while_the_newest_slot_tells_of_it) {
+  write_steps(4);
+  std::filesystem::remove(path("data-000000.00000"));
+  std::filesystem::remove(path("data-000000.00001"));
+  EXPECT_EQ(must_repair().remaining.size(), 2U);
+  EXPECT_EQ(open()->steps().size(), 4U);
+}
+
+TEST_F(RepairTest, leaves_files_alone_that_were_exchanged) {
+  write_steps(4);
+  const std::string first = content("data-000000.00000");
+  const std::string second = content("data-000001.00000");
+  std::filesystem::rename(path("data-000000.00000"), path("kept"));
+  std::filesystem::rename(path("data-000001.00000"), path("data-000000.00000"));
+  std::filesystem::rename(path("kept"), path("data-000001.00000"));
+  const RepairReport report = must_repair();
+  EXPECT_TRUE(report.rewritten.empty());
+  EXPECT_TRUE(std::ranges::any_of(report.remaining, [&](const Error& error) {
+    return error.path() == path("data-000000.00000") && mentions(error, "data-000001.00000");
+  }));
+  EXPECT_EQ(content("data-000001.00000"), first);
+  EXPECT_EQ(content("data-000000.00000"), second);
+}
+
+TEST_F(RepairTest, writes_the_header_anew_that_an_older_file_left) {
+  write_steps(2);
+  const HeaderPage old = encode_header({test_dataset(), {17, 3}});
+  ASSERT_TRUE(storage::must_open(path("data-000000.00000"), {.intent = storage::Intent::kWrite})
+                  ->write_at(old, 0));
+  const RepairReport report = must_repair();
+  EXPECT_EQ(report.rewritten.size(), 1U);
+  EXPECT_TRUE(report.remaining.empty());
+  expect_whole(2);
+}
+
+TEST_F(RepairTest, goes_on_where_a_data_file_cannot_be_read) {
+  write_steps(4);
+  std::filesystem::create_directory(path("data-000000.00007"));
+  std::filesystem::remove(path("commits"));
+  const RepairReport report = must_repair();
+  EXPECT_EQ(report.steps.size(), 4U);
+  ASSERT_EQ(report.remaining.size(), 1U);
+  EXPECT_TRUE(mentions(report.remaining[0], "data-000000.00007"));
+  expect_whole(4);
+}
+
+TEST_F(RepairTest, finds_indexes_around_bytes_that_cannot_be_read) {
+  write_steps(2);
+  const DataFileName name = {0, 0};
+  const auto first = open()->step(10).value()->files()[0].entry.index;
+  for (const std::uint64_t bad : {kPageBytes, first.offset}) {
+    storage::FaultyFile file(storage::must_open(path(text_of(name))), {.bad_offset = bad});
+    std::vector<std::uint64_t> found;
+    int failures = 0;
+    ASSERT_TRUE(scan_indexes(
+        file, name,
+        {.has_read = [](std::uint64_t) { return true; },
+         .is_wanted = [](const IndexHead&) { return true; },
+         .found = [&](const Index& index) { found.push_back(index.head().place.step); },
+         .failed = [&](const Error&) { ++failures; }}));
+    const std::vector<std::uint64_t> both = {10, 20};
+    EXPECT_EQ(found, bad == kPageBytes ? both : std::vector<std::uint64_t>{20});
+    EXPECT_EQ(failures, 1);
+  }
 }
 
 TEST_F(RepairTest, writes_a_damaged_header_anew_and_nothing_else) {

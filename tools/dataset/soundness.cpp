@@ -65,7 +65,7 @@ bool is_finding(const Error& error, const VerifyRequest& request) {
 }
 
 Json to_json(const RepairedStep& step) {
-  constexpr std::string_view kFates[] = {"kept", "recovered", "left-out"};
+  constexpr std::string_view kFates[] = {"kept", "recovered", "left-out", "dropped"};
   return {{"step", step.step},
           {"fate", kFates[static_cast<std::uint8_t>(step.fate)]},
           {"why", step.why}};
@@ -99,7 +99,7 @@ Result<Json> repair_tables(const std::string& path,
       progress_lines(progress, {"looking for indexes in " + path, "reading steps of " + path}));
   if (!report) return tl::unexpected(report.error());
   Json steps = Json::array();
-  bool is_ok = true;
+  bool is_ok = report->remaining.empty();
   for (const RepairedStep& step : report->steps) {
     steps.push_back(to_json(step));
     is_ok = is_ok && step.fate != RepairedStep::Fate::kDamaged;

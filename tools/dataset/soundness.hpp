@@ -20,7 +20,8 @@ struct VerifyRequest {
 /// finding; an Error is only for what is no dataset at all, or has not this step. Blocks.
 Result<Json> verify(const VerifyRequest& request);
 
-/// "ok" is whether all steps that were found are in the tables afterwards. Holds the lease of the
+/// "ok" is whether all steps that were found are in the tables afterwards, or were dropped, and no
+/// file has damage that is as it was. Holds the lease of the
 /// dataset while it writes: kPermission if somebody else has it. Blocks.
 Result<Json> repair_tables(const std::string& path,
                            format::RepairMode mode,

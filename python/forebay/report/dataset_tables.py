@@ -173,7 +173,7 @@ def print_repaired(console, document: dict) -> None:
 
 
 def _repaired_row(step: dict) -> tuple[str, ...]:
-    color = "green" if step["fate"] == "recovered" else "red"
+    color = {"recovered": "green", "dropped": "yellow"}.get(step["fate"], "red")
     fate = step["fate"].replace("-", " ")
     return (str(step["step"]), f"[{color}]{fate}[/]", escape(step["why"]))
 
