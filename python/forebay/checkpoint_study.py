@@ -153,6 +153,9 @@ def text_of(cell: dict) -> str:
 
 
 def machine_of_orderings(document: dict) -> dict | None:
+    """With fewer ranks a claim may have nothing to compare: one rank shares no file."""
+    if document["ranks"] < RANKS_LEAST:
+        return None
     for machine in document["machines"]:
         if machine["name"] == ORDERINGS_MACHINE and _has_all(machine):
             return machine
@@ -168,7 +171,7 @@ def results_of(document: dict) -> dict:
     """Rows as benchmarks have them, and why one is left out."""
     rows, left_out = [], {}
     machine = machine_of_orderings(document)
-    if machine is None or document["ranks"] < RANKS_LEAST:
+    if machine is None:
         why = f"takes {ORDERINGS_MACHINE}, all presets, and at least {RANKS_LEAST} ranks"
         left_out["ckpt.pfs.ordering"] = why
     else:

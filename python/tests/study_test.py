@@ -84,6 +84,15 @@ def test_what_was_not_played_is_left_out_with_a_reason():
     assert "two machines" in found["left_out"]["ckpt.pfs.sweet_spot"]
 
 
+def test_one_rank_has_no_orderings():
+    alone = {"nodes": 1, "about": "", "name": "lustre-small", "shared": cell("serial", 1, 1, 100)}
+    names = ("file-per-process", "reduced-blocking", "brigade", "gather")
+    alone["cells"] = [cell(name, 1, 1, 100) for name in names]
+    found = checkpoint_study.report_of({**DOCUMENT, "ranks": 1, "machines": [alone]})
+    assert found["orderings"] == []
+    assert "at least 16 ranks" in found["left_out"]["ckpt.pfs.ordering"]
+
+
 def test_words_of_the_program_are_those_of_the_command():
     question = {
         "machines": ("nfs", "my.toml"),
@@ -138,6 +147,17 @@ def test_a_size_that_is_none_is_refused(forebay):
     ran = forebay("study", "checkpoint", "--bytes", "many")
     assert ran.code == 2
     assert "--bytes: 'many' is no size" in ran.err
+
+
+@pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_the_real_program_plays_few_ranks(forebay, tmp_path, ranks):
+    picture = tmp_path / "cells.png"
+    words = ("--ranks", ranks, "--bytes", "64KiB", "--plot", picture)
+    ran = forebay("study", "checkpoint", *words)
+    assert ran.code == 0, ran.err
+    assert "Orderings" not in ran.out
+    assert picture.exists()
 
 
 @pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
