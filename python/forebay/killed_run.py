@@ -91,9 +91,17 @@ def _play(place: Path, cells: int, on_progress: native.OnProgress) -> Story:
         DATASETS, ["verify", str(saved)], on_progress, (0, EXIT_PROBLEMS)
     ).document
     story = Story(made, alone, kept, killed, resumed, verified)
+    _check(story)
+    return story
+
+
+def _check(story: Story) -> None:
+    """What a demonstration of restarts must not show."""
     if not story.is_same:
         raise ForebayError("a killed run ended with other bits after its restart; please report it")
-    return story
+    if findings := story.verified["findings"]:
+        found = f"verify finds {len(findings)} damages, the first: {findings[0]['message']}"
+        raise ForebayError(f"of the checkpoints of a killed run {found}; please report it")
 
 
 def newest_step(dataset: Path) -> int | None:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from forebay import killed_run
+from forebay import killed_run, native
 from forebay.errors import ForebayError
 from forebay.killed_run import kill_in_run
 from forebay.report.killed_run_tables import verified_text
@@ -75,10 +75,44 @@ def test_a_dataset_that_is_not_there_has_no_step(answers, tmp_path):
     assert killed_run.newest_step(tmp_path) == 6
 
 
-def test_damage_is_not_called_whole():
-    whole = {"ok": True, "steps": [1, 2], "whole_bytes": 1 << 20, "findings": []}
-    assert verified_text(whole) == "whole: 2 steps, 1 MiB against their checksums"
-    assert "3 damages" in verified_text(whole | {"ok": False, "findings": [1, 2, 3]})
+WHOLE = {"ok": True, "steps": [1, 2], "whole_bytes": 1 << 20, "findings": []}
+
+
+def test_what_was_verified_is_told():
+    assert verified_text(WHOLE) == "whole: 2 steps, 1 MiB against their checksums"
+
+
+@pytest.fixture
+def played(monkeypatch, tmp_path):
+    """played(prints, verified): the story when runs end with these fingerprints, one by one."""
+
+    def play(prints, verified):
+        runs = iter(prints)
+
+        def call(_program, words, *_, **__):
+            if words[0] == "run":
+                for word in words:
+                    if word.endswith("kept.fb"):
+                        os.mkdir(word)
+                return native.Answer({"fingerprint": next(runs)}, 0)
+            return native.Answer(verified if words[0] == "verify" else {}, 0)
+
+        monkeypatch.setattr(native, "call", call)
+        monkeypatch.setattr(native, "find", lambda name: name)
+        monkeypatch.setattr(native, "launcher", lambda _: ["mpiexec"])
+        monkeypatch.setattr(killed_run, "kill_in_run", lambda *_: 5)
+        return killed_run.play(tmp_path, 12, lambda _: None)
+
+    return play
+
+
+def test_a_story_ends_with_the_same_bits_and_no_damage(played):
+    assert played("aaa", WHOLE).processes_killed == 5
+    with pytest.raises(ForebayError, match="other bits"):
+        played("aab", WHOLE)
+    damaged = WHOLE | {"ok": False, "findings": [{"message": "read x: wrong sum"}, {}]}
+    with pytest.raises(ForebayError, match="2 damages, the first: read x: wrong sum"):
+        played("aaa", damaged)
 
 
 def test_computing_and_checkpoints_are_drawn(tmp_path):

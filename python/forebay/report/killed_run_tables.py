@@ -30,7 +30,5 @@ def print_story(console, story: Story) -> None:
 
 
 def verified_text(verified: dict) -> str:
-    if not verified["ok"]:
-        return f"[red]{units.count(len(verified['findings']))} damages[/]"
     steps = verified["steps"] if isinstance(verified["steps"], int) else len(verified["steps"])
     return f"whole: {steps} steps, {units.size(verified['whole_bytes'])} against their checksums"
