@@ -107,12 +107,12 @@ def _check(story: Story) -> None:
 def newest_step(dataset: Path) -> int | None:
     """The newest step that is published; none while there is none, or no dataset."""
     try:
-        steps = native.call(DATASETS, ["ls", str(dataset)]).document["steps"]
+        listed = native.call(DATASETS, ["ls", str(dataset)], answers=(0, EXIT_PROBLEMS))
     except NativeError as error:
         if error.details.get("class") != "not-found":
             raise
         return None
-    return max((one["step"] for one in steps), default=None)
+    return max((one["step"] for one in listed.document["steps"]), default=None)
 
 
 def kill_in_run(command: list[str], is_enough: Callable[[], bool]) -> int:

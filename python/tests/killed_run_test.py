@@ -74,6 +74,9 @@ def test_a_dataset_that_is_not_there_has_no_step(answers, tmp_path):
     answers("forebay-dataset", {"steps": [{"step": 3}, {"step": 6}]})
     assert killed_run.newest_step(tmp_path) == 6
 
+    answers("forebay-dataset", {"steps": [{"step": 3}], "ok": False}, exit_code=3)
+    assert killed_run.newest_step(tmp_path) == 3
+
 
 WHOLE = {"ok": True, "steps": [1, 2], "whole_bytes": 1 << 20, "findings": []}
 

@@ -44,6 +44,16 @@ TEST_F(DatasetCommands, ls_tells_steps_fields_and_blocks) {
   EXPECT_EQ(document["step"]["fields"][0]["name"], "pressure");
   EXPECT_EQ(document["step"]["blocks"].size(), 10U);
   EXPECT_TRUE(document["damages"].empty());
+  EXPECT_TRUE(document["ok"]);
+}
+
+TEST_F(DatasetCommands, ls_of_what_is_damaged_is_complete_and_not_ok) {
+  std::filesystem::remove(path_ + "/data-000001.00001");
+  const Json document = answer({"ls", path_}, command::kExitProblems);
+  EXPECT_FALSE(document["ok"]);
+  EXPECT_EQ(document["steps"].size(), 2U);
+  EXPECT_EQ(document["damages"].size(), 1U);
+  EXPECT_TRUE(answer({"ls", path_, "--step", "10"}, 0)["ok"]);
 }
 
 TEST_F(DatasetCommands, verify_names_what_is_damaged) {

@@ -119,7 +119,8 @@ Result<Json> list(const ListOptions& options) {
   Json damages = Json::array();
   for (const Error& damage : (*catalog)->commits().damages)
     damages.push_back(text_of_damage(damage));
-  Json document = {{"path", options.path},
+  Json document = {{"ok", false},
+                   {"path", options.path},
                    {"dataset", format::text_of((*catalog)->dataset())},
                    {"generation", (*catalog)->commits().state.generation},
                    {"file_bytes", file_bytes_of(options.path)},
@@ -132,6 +133,7 @@ Result<Json> list(const ListOptions& options) {
     for (const Error& damage : (*step)->damages())
       damages.push_back(text_of_damage(damage));
   }
+  document["ok"] = damages.empty();
   document["damages"] = std::move(damages);
   return document;
 }

@@ -32,10 +32,12 @@ def exit_code_of(answer: native.Answer) -> int:
 @step_option
 @json_option
 def ls(dataset, what, step, json_file):
-    """What is in DATASET: its steps, and the fields of one of them."""
-    options = {"step": step, "parts": what == "parts"}
-    document = native.call(PROGRAM, ["ls", dataset, *native.options_of(options)]).document
+    """What is in DATASET: its steps, and the fields of one of them; exit code 1 if tables or the
+    indexes of that step are damaged."""
+    words = ["ls", dataset, *native.options_of({"step": step, "parts": what == "parts"})]
+    document = native.call(PROGRAM, words, answers=(0, EXIT_PROBLEMS)).document
     report(document, json_file, lambda console: _tables().print_listing(console, document, what))
+    return EXIT_FAILED if document["damages"] else 0
 
 
 @click.command(short_help="Read all of a dataset and look for damage.")
