@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other people's programs read what datasets hold: zarr in place, h5py from a copy."""
+"""Other people's programs read what datasets hold: zarr and xarray in place, h5py from a copy."""
 
 import json
 
@@ -80,6 +80,40 @@ def test_parts_of_a_field_can_be_listed(samples, forebay, tmp_path):
     for name, array in group.arrays():
         for dimension, size in zip(array.attrs["_ARRAY_DIMENSIONS"], array.shape, strict=True):
             assert sizes.setdefault(dimension, size) == size, name
+
+
+@pytest.fixture
+def by_xarray(tmp_path, forebay):
+    """by_xarray(group, dataset, options): the references that are exported, as the guide opens
+    them."""
+    import xarray
+
+    def make(group, dataset, *options):
+        file = tmp_path / "refs.json"
+        ran = forebay("export", dataset, "--kerchunk", file, *options)
+        assert ran.code == 0, ran.err
+        where = {"fo": str(file), "remote_protocol": "file", "skip_instance_cache": True}
+        return xarray.open_zarr("reference://", group=group, zarr_format=2, storage_options=where)
+
+    return make
+
+
+def test_xarray_opens_the_parts_of_a_field(samples, by_xarray):
+    parts = by_xarray("velocity", samples / "run.fb")
+    assert sorted(parts.data_vars) == ["0", "1", "2", "3", "4"]
+    for part in range(5):
+        array = parts[str(part)]
+        assert array.dims == (f"part_{part}_0", f"part_{part}_1")
+        assert array.dtype == "f4"
+        assert numpy.array_equal(array.values, expected(30, part, "f4", 2))
+
+
+def test_xarray_opens_global_arrays(samples, by_xarray):
+    step = by_xarray(None, samples / "grid.fb", "--field", "temperature")
+    assert step.attrs == {"step": 1}
+    assert step["temperature"].dims == ("temperature_0", "temperature_1")
+    assert numpy.array_equal(step["temperature"].values, CELLS)
+    assert step["temperature"][4, 5] == 4 * 8 + 5
 
 
 @pytest.mark.parametrize("reader", ["opened", "copied"])
