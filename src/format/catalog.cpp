@@ -2,6 +2,7 @@
 #include "format/catalog.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -154,6 +155,25 @@ std::vector<BlockPlace> StepCatalog::blocks(std::string_view field) const {
       places.push_back({file, number, i});
   }
   return places;
+}
+
+std::vector<std::pair<BlockPlace, BlockPlace>> StepCatalog::doubled(std::string_view field) const {
+  std::vector<std::pair<std::uint64_t, BlockPlace>> keys;
+  for (const BlockPlace& place : blocks(field))
+    keys.emplace_back(block(place).key, place);
+  std::ranges::sort(keys, {}, [](const auto& key) {
+    return std::tuple(key.first, key.second.file, key.second.number);
+  });
+  std::vector<std::pair<BlockPlace, BlockPlace>> found;
+  std::size_t first = 0;
+  for (std::size_t i = 1; i < keys.size(); ++i) {
+    if (keys[first].first != keys[i].first) {
+      first = i;
+    } else {
+      found.emplace_back(keys[first].second, keys[i].second);
+    }
+  }
+  return found;
 }
 
 Result<std::vector<BlockPlace>> StepCatalog::intersecting(std::string_view field,

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "format/commits_file.hpp"
 #include "format/index.hpp"
@@ -57,6 +58,9 @@ class StepCatalog {
   Result<BlockPlace> find_part(std::string_view field, std::uint64_t part) const;
   /// All blocks of a field, in the order of files and keys.
   std::vector<BlockPlace> blocks(std::string_view field) const;
+  /// Parts of a field, or blocks that begin at the same element, that several files have: the first
+  /// of them and each other one. There are none in what a writer has published.
+  std::vector<std::pair<BlockPlace, BlockPlace>> doubled(std::string_view field) const;
   /// The blocks of a global field that share an element with `box`; kInvalidArgument if that does
   /// not lie in the array. What of it no block has is for the caller to see.
   Result<std::vector<BlockPlace>> intersecting(std::string_view field, const Box& box) const;

@@ -64,6 +64,27 @@ TEST_F(CatalogTest, what_is_not_there_is_named) {
   EXPECT_EQ(error_class(Catalog::open(folder_ / "nothing.fb")), ErrorClass::kNotFound);
 }
 
+TEST_F(CatalogTest, parts_that_several_files_have_are_told) {
+  TestStep given = test_step(10, 4, 3);
+  const TestBlock velocity = given.blocks[5];  // of part 2, in file 2
+  ASSERT_EQ(velocity.part, 2U);
+  for (const std::uint32_t file : {0U, 1U}) {
+    given.blocks.push_back(velocity);
+    given.blocks.back().file = file;
+  }
+  TestWriter(path(), test_dataset()).write(given);
+  const auto step = open()->step(10).value();
+  EXPECT_TRUE(step->doubled("pressure").empty());
+  EXPECT_TRUE(step->doubled("nothing").empty());
+  const auto doubled = step->doubled("velocity");
+  ASSERT_EQ(doubled.size(), 2U);
+  for (std::uint32_t i = 0; i < doubled.size(); ++i) {
+    EXPECT_EQ(step->describe(doubled[i].first), "step 10, field velocity, part 2");
+    EXPECT_EQ(doubled[i].first.file, 0U);
+    EXPECT_EQ(doubled[i].second.file, i + 1);
+  }
+}
+
 TestStep large_step(Codec codec) {
   TestBlock block = {.field = {.name = "bytes"}, .part = 5, .shape = {3 * kPieceBytes + 777}};
   block.raw = storage::pattern(block.shape[0]);

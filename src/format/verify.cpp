@@ -145,23 +145,13 @@ void check_header(const StepCatalog& step,
                        text_of(header->dataset)}));
 }
 
-/// Parts that several files have. Global blocks are compared within a file only, by their place.
 void check_twice(const StepCatalog& step, Ledger& ledger) {
   if (step.files().size() < 2) return;
-  for (const StepField& field : step.fields()) {
-    std::vector<std::pair<std::uint64_t, BlockPlace>> keys;
-    for (const BlockPlace& place : step.blocks(field.definition.name))
-      keys.emplace_back(step.block(place).key, place);
-    std::ranges::sort(keys, {}, [](const auto& key) {
-      return std::tuple(key.first, key.second.file, key.second.number);
-    });
-    for (std::size_t i = 1; i < keys.size(); ++i)
-      if (keys[i - 1].first == keys[i].first)
-        ledger.add(finding_of(
-            step, keys[i].second,
-            damage_of(step, keys[i].second,
-                      "it is in " + step.files()[keys[i - 1].second.file].path + ", too")));
-  }
+  for (const StepField& field : step.fields())
+    for (const auto& [first, other] : step.doubled(field.definition.name)) {
+      const std::string cause = "it is in " + step.files()[first.file].path + ", too";
+      ledger.add(finding_of(step, other, damage_of(step, other, cause)));
+    }
 }
 
 /// One step: threads take its files one after another.

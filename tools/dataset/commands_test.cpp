@@ -126,6 +126,25 @@ TEST_F(DatasetCommands, references_say_where_parts_are) {
   EXPECT_EQ(array["shape"], Json({0, 3}));
 }
 
+TEST_F(DatasetCommands, a_part_that_two_files_have_is_not_exported) {
+  const std::string path = folder_.file("twice.fb");
+  format::TestStep step = format::test_step(1, 5, 2);
+  step.blocks.push_back(step.blocks.back());  // velocity of part 4
+  step.blocks.back().file = 1;
+  format::TestWriter(path, format::test_dataset()).write(step);
+  const std::string output = folder_.file("refs.json");
+  for (const Words& words : {Words{"references", path, output}, Words{"read", path}}) {
+    const Json error = answer(words, command::kExitFailed)["error"];
+    EXPECT_EQ(error["class"], "damage");
+    const std::string message = error["message"];
+    for (const char* const text :
+         {"field velocity, part 4", "data-000000.00000", "data-000000.00001"})
+      EXPECT_NE(message.find(text), std::string::npos) << message;
+  }
+  EXPECT_FALSE(std::filesystem::exists(output));
+  EXPECT_EQ(answer({"references", path, output, "--field", "pressure"}, 0)["arrays"], 5);
+}
+
 TEST_F(DatasetCommands, wrong_words_are_errors_of_usage) {
   EXPECT_EQ(run_command({}).exit_code, command::kExitUsage);
   const Words words = {"ls", path_, "--step", "x"};

@@ -6,6 +6,22 @@ namespace forebay::dataset_tool {
 using format::Catalog;
 using format::StepCatalog;
 
+namespace {
+
+Status check_once(const StepCatalog& step, const std::string& field) {
+  const auto doubled = step.doubled(field);
+  if (doubled.empty()) return {};
+  const auto& [first, other] = doubled.front();
+  return failure({.kind = ErrorClass::kDamage,
+                  .operation = "export " + step.describe(other) + " of",
+                  .path = step.files()[other.file].path,
+                  .offset_bytes = step.block(other).offset,
+                  .cause = "it is in " + step.files()[first.file].path +
+                           ", too, and nothing says which of them is meant"});
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const StepCatalog>> step_of(Catalog& catalog,
                                                    std::optional<std::uint64_t> step) {
   if (step) return catalog.step(*step);
@@ -26,6 +42,9 @@ Result<Selected> select(const Selection& selection) {
   for (const format::StepField& field : (*step)->fields())
     if (!selection.field || *selection.field == field.definition.name)
       selected.fields.push_back(field);
+  for (const format::StepField& field : selected.fields)
+    if (const Status once = check_once(**step, field.definition.name); !once)
+      return tl::unexpected(once.error());
   if (selection.field && selected.fields.empty())
     return failure({.kind = ErrorClass::kNotFound,
                     .operation = "select",
