@@ -79,7 +79,7 @@ def test_a_folder_that_is_no_dataset_is_an_error(forebay, samples, tmp_path):
 
 
 def test_verify_of_whole_datasets(samples, forebay):
-    for name in ("run.fb", "other.fb", "packed.fb", "grid.fb"):
+    for name in ("run.fb", "other.fb", "packed.fb", "grid.fb", "types.fb"):
         ran = forebay("verify", samples / name)
         assert (ran.code, "no damage" in ran.out) == (0, True), ran.out
 

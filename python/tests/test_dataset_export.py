@@ -82,6 +82,57 @@ def test_parts_of_a_field_can_be_listed(samples, forebay, tmp_path):
             assert sizes.setdefault(dimension, size) == size, name
 
 
+TYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+         "float32", "float64", "complex64", "complex128", "bytes")  # fmt: skip
+SHAPES = {1: {0: (2, 3), 1: (0, 3), 2: (1, 3)}, 2: {0: (200, 3), 1: (0, 3), 2: (1, 3)}}
+UNICODE = "Größe 速度%2Fx"
+
+
+def patterned(name: str, part: int, shape: tuple, order: str = "<"):
+    """The values that dataset_samples gives a part of types.fb."""
+    dtype = numpy.dtype("uint8" if name == "bytes" else name).newbyteorder(order)
+    count = int(numpy.prod(shape, dtype=int)) * dtype.itemsize
+    place = 1000 * (TYPES.index(name) + 1) + 100 * part + numpy.arange(count)
+    pattern = (37 * place + 11) % 64 + 128 * (place % 5 == 0)
+    return pattern.astype("u1").view(dtype).reshape(shape)
+
+
+def expect_same(array, values):
+    assert (array.shape, array.dtype) == (values.shape, values.dtype), array
+    assert numpy.array_equal(array[...], values), array
+
+
+@pytest.mark.parametrize("reader", ["opened", "copied"])
+@pytest.mark.parametrize("step", SHAPES)
+def test_all_types_are_the_same(samples, request, reader, step):
+    root = request.getfixturevalue(reader)(samples / "types.fb", "--step", step)
+    for name in TYPES:
+        for ending, order in (("", "<"), (" big", ">")):
+            for part, shape in SHAPES[step].items():
+                expect_same(root[f"{name}{ending}/{part}"], patterned(name, part, shape, order))
+            expect_same(root[f"one {name}{ending}/5"], patterned(name, 5, (), order))
+    expect_same(root[f"{UNICODE}/0"], patterned("float64", 0, SHAPES[step][0][:1]))
+
+
+def test_types_are_packed_in_the_second_step(samples, opened, tmp_path):
+    opened(samples / "types.fb", "--step", 2)
+    references = json.loads((tmp_path / "refs.json").read_text())["refs"]
+    for name in TYPES:
+        assert json.loads(references[f"{name}/0/.zarray"])["compressor"]["id"] == "zstd"
+
+
+@pytest.mark.parametrize("step", SHAPES)
+def test_xarray_opens_fields_of_all_types(samples, by_xarray, step):
+    for name in TYPES:
+        parts = by_xarray(name, samples / "types.fb", "--step", step)
+        for part, shape in SHAPES[step].items():
+            assert numpy.array_equal(parts[str(part)].values, patterned(name, part, shape))
+    one = by_xarray("one complex64", samples / "types.fb", "--step", step)["5"]
+    assert one.values == patterned("complex64", 5, ())
+    named = by_xarray(UNICODE, samples / "types.fb", "--step", step)["0"]
+    assert numpy.array_equal(named.values, patterned("float64", 0, SHAPES[step][0][:1]))
+
+
 @pytest.fixture
 def by_xarray(tmp_path, forebay):
     """by_xarray(group, dataset, options): the references that are exported, as the guide opens

@@ -9,6 +9,9 @@
 //            that does not
 // grid.fb    step 1, global 6 x 8 "temperature" in 4 blocks, 7 x 4 "short" in 3, "odd" of 2
 //            blocks that are no grid, "a/b" big endian
+// types.fb   steps 1 and 2, the second with zstd; for each element type and byte order, as in
+//            "int16 big": parts of 2 (step 2: 200), 0 and 1 rows of 3, and in "one int16 big" a
+//            part without dimensions; "Größe 速度/x". The values have no NaN among them
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -111,6 +114,49 @@ void write_grid(const std::string& folder) {
   TestWriter(folder, forebay::format::test_dataset()).write(step);
 }
 
+/// Byte `i` of a pattern. No number has an exponent of ones alone, in whichever order its bytes
+/// are.
+std::byte pattern_byte(std::size_t i) {
+  return static_cast<std::byte>((37 * i + 11) % 64 + (i % 5 == 0 ? 128 : 0));
+}
+
+TestBlock patterned(const FieldDefinition& field, std::uint64_t part, const Place& shape) {
+  TestBlock block = {.field = field, .part = part, .shape = shape};
+  block.raw.resize(forebay::format::array_bytes(field.type, shape).value());
+  const std::size_t first = 1000 * static_cast<std::size_t>(field.type) + 100 * part;
+  for (std::size_t i = 0; i < block.raw.size(); ++i)
+    block.raw[i] = pattern_byte(first + i);
+  block.file = part % 2;
+  return block;
+}
+
+void add_type(TestStep& step, ElementType type, ByteOrder order, std::uint64_t rows) {
+  const std::string name =
+      std::string(forebay::name_of(type)) + (order == ByteOrder::kBig ? " big" : "");
+  const FieldDefinition field = {.name = name, .type = type, .order = order, .dimensions = 2};
+  const std::array<std::uint64_t, 3> all_rows{rows, 0, 1};
+  for (std::uint64_t part = 0; part < all_rows.size(); ++part)
+    step.blocks.push_back(patterned(field, part, {all_rows.at(part), 3}));
+  const FieldDefinition one = {
+      .name = "one " + name, .type = type, .order = order, .dimensions = 0};
+  step.blocks.push_back(patterned(one, 5, {}));
+}
+
+void write_types(const std::string& folder) {
+  TestWriter writer(folder, forebay::format::test_dataset());
+  for (const std::uint64_t number : {1U, 2U}) {
+    using enum forebay::format::Codec;
+    TestStep step = {.step = number, .files = 2, .codec = number == 1 ? kNone : kZstd};
+    const std::uint64_t rows = number == 1 ? 2 : 200;
+    for (std::uint8_t type = forebay::kElementTypeMin; type <= forebay::kElementTypeMax; ++type)
+      for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig})
+        add_type(step, static_cast<ElementType>(type), order, rows);
+    const FieldDefinition named = {.name = "Größe 速度/x", .type = ElementType::kFloat64};
+    step.blocks.push_back(patterned(named, 0, {rows}));
+    writer.write(step);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -121,5 +167,6 @@ int main(int count, char** words) {
   write_killed(folder + "/killed.fb");
   write_packed(folder + "/packed.fb");
   write_grid(folder + "/grid.fb");
+  write_types(folder + "/types.fb");
   return 0;
 }
