@@ -261,7 +261,7 @@ RepairedStep Repair::judge(const FoundStep& found) {
     files.push_back(load_step_file(folder_, *dataset_, entry, file));
   VerifyReport report;
   const std::vector<Finding> findings =
-      verify_step(StepCatalog(entry, std::move(files)), report,
+      verify_step(StepCatalog(entry, std::move(files)), *dataset_, report,
                   [this](std::uint64_t bytes) { return has_read(bytes); });
   // Headers are written anew; they are no reason to leave a step out.
   const auto bad = std::ranges::find_if(findings, [](const Finding& finding) {

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "format/block_reader.hpp"
+#include "format/box_overlap.hpp"
 #include "format/data_header.hpp"
 #include "format/file_bytes.hpp"
 #include "format/index_scan.hpp"
@@ -125,9 +126,8 @@ void check_overlaps(const StepCatalog& step, std::span<const BlockPlace> places,
 
 void check_header(const StepCatalog& step,
                   const DatasetId& dataset,
-                  std::uint32_t number,
+                  const StepFile& file,
                   Ledger& ledger) {
-  const StepFile& file = step.files()[number];
   const auto note = [&](Error error) {
     ledger.add({.error = std::move(error), .step = step.entry().step});
   };
@@ -154,11 +154,33 @@ void check_twice(const StepCatalog& step, Ledger& ledger) {
     }
 }
 
+/// Boxes that share elements; those with the same start were told already. One pair of each field:
+/// where one block is in the wrong place there may be many.
+void check_boxes(const StepCatalog& step, Ledger& ledger) {
+  for (const StepField& field : step.fields()) {
+    if (field.definition.kind != FieldKind::kGlobal) continue;
+    std::vector<BlockPlace> places;
+    std::vector<Box> boxes;
+    for (const BlockPlace& place : step.blocks(field.definition.name)) {
+      Box box = step.index(place).box(place.field, place.number);
+      if (std::ranges::find(box.count, 0U) != box.count.end()) continue;
+      places.push_back(place);
+      boxes.push_back(std::move(box));
+    }
+    const auto overlap = find_overlap(boxes);
+    if (!overlap || boxes[overlap->first].start == boxes[overlap->second].start) continue;
+    const std::string cause = "it has elements of " + step.describe(places[overlap->first]) +
+                              " in " + step.files()[places[overlap->first].file].path + ", too";
+    ledger.add(
+        finding_of(step, places[overlap->second], damage_of(step, places[overlap->second], cause)));
+  }
+}
+
 /// One step: threads take its files one after another.
 class StepCheck {
  public:
-  StepCheck(const StepCatalog& step, Ledger& ledger, VerifyReport& report)
-      : step_(step), ledger_(ledger), report_(report) {}
+  StepCheck(const StepCatalog& step, const DatasetId& dataset, Ledger& ledger, VerifyReport& report)
+      : step_(step), dataset_(dataset), ledger_(ledger), report_(report) {}
 
   void run(unsigned threads) {
     for (const Error& damage : step_.damages())
@@ -171,6 +193,7 @@ class StepCheck {
     for (std::thread& other : others)
       other.join();
     check_twice(step_, ledger_);
+    check_boxes(step_, ledger_);
     report_.raw_bytes += raw_bytes_;
     report_.blocks += blocks_;
     report_.files += files;
@@ -180,11 +203,13 @@ class StepCheck {
  private:
   void take_files() {
     for (std::uint32_t file = next_++; file < step_.files().size(); file = next_++)
-      if (step_.files()[file].index) check_file(file);
+      check_file(file);
   }
   void check_file(std::uint32_t file) {
+    const StepFile& of_step = step_.files()[file];
+    if (of_step.file) check_header(step_, dataset_, of_step, ledger_);
+    if (!of_step.index) return;
     const std::vector<BlockPlace> places = blocks_of_file(step_, file);
-    check_header(step_, step_.files()[file].index->head().place.dataset, file, ledger_);
     check_overlaps(step_, places, ledger_);
     BlockCheck check(step_, ledger_);
     for (const BlockPlace& place : places)
@@ -193,6 +218,7 @@ class StepCheck {
   }
 
   const StepCatalog& step_;
+  const DatasetId& dataset_;
   Ledger& ledger_;
   VerifyReport& report_;
   std::atomic<std::uint32_t> next_ = 0;
@@ -243,13 +269,51 @@ void drop_repeats(std::vector<Finding>& findings) {
   });
 }
 
+std::vector<Finding> check_commits(const Catalog& catalog) {
+  std::vector<Error> damages = catalog.commits().damages;
+  if (auto damage = check_empty_slot(catalog)) damages.push_back(std::move(*damage));
+  std::vector<Finding> findings;
+  for (Error& damage : damages)
+    findings.push_back({.error = std::move(damage)});
+  return findings;
+}
+
+Result<std::vector<StepEntry>> wanted_steps(Catalog& catalog, std::optional<std::uint64_t> only) {
+  if (!only) return std::vector<StepEntry>(catalog.steps().begin(), catalog.steps().end());
+  const StepEntry* const entry = catalog.find_step(*only);
+  if (entry != nullptr) return std::vector{*entry};
+  // Says which steps there are.
+  return tl::unexpected(catalog.step(*only).error());
+}
+
+/// True if a writer has dropped the step since the catalog was opened: its files may serve others.
+bool was_dropped(const Catalog& catalog, std::uint64_t step) {
+  const auto now = Catalog::open(catalog.folder());
+  return now && (*now)->dataset() == catalog.dataset() && (*now)->commits().state.first_step > step;
+}
+
+tl::unexpected<Error> dropped_meanwhile(const std::string& folder, std::uint64_t step) {
+  return failure({.kind = ErrorClass::kNotFound,
+                  .operation = "verify step " + std::to_string(step) + " of",
+                  .path = folder,
+                  .cause = "it was dropped meanwhile"});
+}
+
+void add_counts(VerifyReport& report, const VerifyReport& of_step) {
+  report.steps += of_step.steps;
+  report.files += of_step.files;
+  report.blocks += of_step.blocks;
+  report.raw_bytes += of_step.raw_bytes;
+}
+
 }  // namespace
 
 std::vector<Finding> verify_step(const StepCatalog& step,
+                                 const DatasetId& dataset,
                                  VerifyReport& report,
                                  const std::function<bool(std::uint64_t bytes)>& has_read) {
   Ledger ledger(has_read);
-  StepCheck(step, ledger, report).run(1);
+  StepCheck(step, dataset, ledger, report).run(1);
   std::vector<Finding> findings = ledger.take();
   sort_findings(findings);
   return findings;
@@ -258,33 +322,31 @@ std::vector<Finding> verify_step(const StepCatalog& step,
 Result<VerifyReport> verify(const std::string& folder, const VerifyOptions& options) {
   const auto catalog = Catalog::open(folder);
   if (!catalog) return tl::unexpected(catalog.error());
-  std::vector<std::uint64_t> wanted;
+  const auto wanted = wanted_steps(**catalog, options.step);
+  if (!wanted) return tl::unexpected(wanted.error());
   ReadProgress progress;
-  for (const StepEntry& step : (*catalog)->steps()) {
-    if (options.step && *options.step != step.step) continue;
-    wanted.push_back(step.step);
+  for (const StepEntry& step : *wanted)
     progress.all_bytes += step.raw_bytes;
-  }
-  // Says which steps there are.
-  if (options.step && wanted.empty())
-    return tl::unexpected((*catalog)->step(*options.step).error());
-  VerifyReport report;
-  Ledger ledger([&](std::uint64_t bytes) {
+  const auto has_read = [&](std::uint64_t bytes) {
     progress.done_bytes += bytes;
     return !options.progress || options.progress(progress);
-  });
-  for (const std::uint64_t number : wanted) {
-    const auto step = (*catalog)->step(number);
+  };
+  VerifyReport report = {.findings = check_commits(**catalog)};
+  std::vector<Finding> found;
+  for (const StepEntry& entry : *wanted) {
+    const auto step = (*catalog)->step(entry.step);
     if (!step) return tl::unexpected(step.error());
-    StepCheck(**step, ledger, report).run(options.threads);
+    Ledger ledger(has_read);
+    VerifyReport of_step;
+    StepCheck(**step, (*catalog)->dataset(), ledger, of_step).run(options.threads);
     if (ledger.is_cancelled())
       return failure({.kind = ErrorClass::kCancelled, .operation = "verify", .path = folder});
+    std::vector<Finding> findings = ledger.take();
+    if (!findings.empty() && was_dropped(**catalog, entry.step)) continue;
+    add_counts(report, of_step);
+    std::ranges::move(findings, std::back_inserter(found));
   }
-  for (const Error& damage : (*catalog)->commits().damages)
-    report.findings.push_back({.error = damage});
-  if (auto damage = check_empty_slot(**catalog))
-    report.findings.push_back({.error = std::move(*damage)});
-  std::vector<Finding> found = ledger.take();
+  if (options.step && report.steps == 0) return dropped_meanwhile(folder, *options.step);
   sort_findings(found);
   drop_repeats(found);
   std::ranges::move(found, std::back_inserter(report.findings));

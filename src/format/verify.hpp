@@ -32,14 +32,16 @@ struct VerifyReport {
   std::uint64_t raw_bytes = 0;  ///< that were read and found whole
 };
 
-/// An Error only if nothing can be looked at: `commits` is gone or has no slot in force, the step
-/// is not there, or it was cancelled. Blocks.
+/// Steps that are dropped while it reads them are passed over. An Error only if nothing can be
+/// looked at: `commits` is gone or has no slot in force, the step is not there, or it was
+/// cancelled. Blocks.
 Result<VerifyReport> verify(const std::string& folder, const VerifyOptions& options = {});
 
 /// The data of one step: all pieces against their checksums, blocks against each other. For verify
 /// and for repair, which trusts no step that was not published. Called with the bytes that were
 /// read, `has_read` says whether to go on.
 std::vector<Finding> verify_step(const StepCatalog& step,
+                                 const DatasetId& dataset,
                                  VerifyReport& report,
                                  const std::function<bool(std::uint64_t bytes)>& has_read);
 

@@ -88,6 +88,55 @@ TEST_F(VerifyTest, finds_a_bit_flipped_anywhere_and_names_where_it_belongs) {
   }
 }
 
+TEST_F(VerifyTest, is_content_while_the_next_generation_is_being_written) {
+  TestWriter writer(path(), test_dataset());
+  for (std::uint64_t step = 1; step <= 200; ++step) {
+    writer.write(test_step(step, 1, 1));
+    const StepEntry next = {.step = step + 1, .group = step + 1, .files = {{.file = 0}}};
+    const auto plan = plan_publish(writer.state(), next, 0);
+    ASSERT_TRUE(plan) << plan.error().message();
+    // All but the slot, which comes last.
+    const auto file = storage::must_open(path("commits"), {.intent = storage::Intent::kWrite});
+    for (const CommitWrite& write : plan->writes) {
+      if (write.offset < kSlotsBytes) continue;
+      ASSERT_TRUE(file->write_at(write.bytes, write.offset));
+    }
+    if (step % 20 != 0) continue;
+    const auto report = verify(path());
+    ASSERT_TRUE(report) << report.error().message();
+    for (const Finding& finding : report->findings)
+      ADD_FAILURE() << "step " << step << ": " << finding.error.message();
+  }
+}
+
+TEST_F(VerifyTest, names_a_header_although_the_index_of_its_file_is_damaged) {
+  TestWriter(path(), test_dataset()).write(test_step(1, 3, 1));
+  const auto index = open()->step(1).value()->files()[0].entry.index;
+  flip("data-000000.00000", 33);
+  flip("data-000000.00000", index.offset + 100);
+  const auto report = verify(path());
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_EQ(report->findings.size(), 2U);
+}
+
+TEST_F(VerifyTest, passes_over_steps_that_are_dropped_meanwhile) {
+  TestWriter writer(path(), test_dataset());
+  for (std::uint64_t step = 1; step <= 4; ++step)
+    writer.write(test_step(step, 3, 1));
+  bool is_dropped = false;
+  const auto drop = [&](const ReadProgress& /*now*/) {
+    if (std::exchange(is_dropped, true)) return true;
+    writer.drop_before(3);
+    std::filesystem::remove(path("data-000001.00000"));
+    return true;
+  };
+  const auto report = verify(path(), {.progress = drop});
+  ASSERT_TRUE(report) << report.error().message();
+  for (const Finding& finding : report->findings)
+    ADD_FAILURE() << finding.error.message();
+  EXPECT_EQ(report->steps, 3U) << "the first one was whole when it was read";
+}
+
 /// Some bits of a frame change nothing of what comes out of it.
 TEST_F(VerifyTest, finds_every_bit_of_a_compressed_block) {
   TestWriter writer(path(), test_dataset());
@@ -120,11 +169,12 @@ TEST_F(VerifyTest, names_what_a_short_a_lost_and_a_foreign_file_cost) {
   ASSERT_TRUE(file->write_at(old, 0));
   const auto report = verify(path());
   ASSERT_TRUE(report) << report.error().message();
-  ASSERT_EQ(report->findings.size(), 3U);
-  EXPECT_EQ(report->findings[0].error.kind(), ErrorClass::kShortFile);
-  EXPECT_EQ(report->findings[1].error.kind(), ErrorClass::kNotFound);
-  EXPECT_EQ(report->findings[2].error.kind(), ErrorClass::kDamage);
-  EXPECT_TRUE(mentions(report->findings[2].error, "data-000017.00003"));
+  ASSERT_EQ(report->findings.size(), 4U);
+  EXPECT_TRUE(mentions(report->findings[0].error, "header")) << "it is short, too";
+  EXPECT_EQ(report->findings[1].error.kind(), ErrorClass::kShortFile);
+  EXPECT_EQ(report->findings[2].error.kind(), ErrorClass::kNotFound);
+  EXPECT_EQ(report->findings[3].error.kind(), ErrorClass::kDamage);
+  EXPECT_TRUE(mentions(report->findings[3].error, "data-000017.00003"));
 }
 
 TEST_F(VerifyTest, names_parts_that_two_files_have) {

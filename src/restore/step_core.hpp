@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,7 @@ class StepCore {
   /// Something (`what`, as in "part 3 is") is in no file that can be read.
   Error missing(std::string_view field, const std::string& what) const;
   bool has_lost_files() const;
+  Status check_apart(const Wanted& wanted, std::span<const format::BlockPlace> blocks) const;
   Result<const StoredField*> typed_field(const Wanted& wanted, FieldKind kind) const;
   Status check_bytes(const Wanted& wanted, std::uint64_t needed) const;
   Result<std::uint64_t> check_region(const StoredField& field, const Subarray& region) const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "format/box_overlap.hpp"
 #include "restore/part_finder.hpp"
 #include "restore/step_core.hpp"
 
@@ -155,10 +156,26 @@ Result<WantList> StepCore::want_region(const Wanted& wanted,
     found_bytes += list.boxes.back().bytes();
     list.wants.push_back(want);
   }
+  if (found_bytes >= list.bytes)
+    if (const Status apart = check_apart(wanted, *blocks); !apart) return failure(apart.error());
   covered = found_bytes >= list.bytes;
   if (!covered && has_lost_files()) return failure(missing(wanted.field, "some of the region is"));
   sort(list);
   return list;
+}
+
+/// As many bytes as the region has cover it only if none are there twice.
+Status StepCore::check_apart(const Wanted& wanted,
+                             std::span<const format::BlockPlace> blocks) const {
+  std::vector<format::Box> boxes;
+  for (const format::BlockPlace& place : blocks)
+    boxes.push_back(catalog_->index(place).box(place.field, place.number));
+  const auto overlap = format::find_overlap(boxes);
+  if (!overlap) return {};
+  return failure(failed(ErrorClass::kDamage, wanted.field,
+                        catalog_->describe(blocks[overlap->first]) + " and " +
+                            catalog_->describe(blocks[overlap->second]) +
+                            " overlap: what elements of both are is not known"));
 }
 
 bool StepCore::has_lost_files() const {

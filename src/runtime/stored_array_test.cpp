@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "format/verify.hpp"
 #include "runtime/stored_testing.hpp"
 
 namespace forebay {
@@ -136,6 +137,29 @@ TEST_F(StoredArray, tells_its_shape_and_refuses_what_does_not_fit) {
             ErrorClass::kInvalidArgument);
   EXPECT_EQ(step.read("u", {.start = {1, 1}, .count = {0, 3}}, std::span<double>()).wait(),
             ByteCount{0});
+}
+
+TEST_F(StoredArray, blocks_that_overlap_are_damage_where_they_seem_to_cover_a_region) {
+  format::TestStep step{.step = 1, .files = 2};
+  for (const std::uint64_t start : {0U, 1U}) {
+    format::TestBlock block{.field = {.name = "u",
+                                      .type = ElementType::kFloat64,
+                                      .kind = format::FieldKind::kGlobal,
+                                      .dimensions = 1,
+                                      .shape = {10}},
+                            .start = {start},
+                            .shape = {6 - start},
+                            .file = static_cast<std::uint32_t>(start)};
+    block.raw.resize((6 - start) * sizeof(double));
+    step.blocks.push_back(std::move(block));
+  }
+  std::vector<double> values(10);
+  const auto got = stored(step).read("u", {.start = {0}, .count = {10}}, std::span(values)).wait();
+  ASSERT_EQ(error_class(got), ErrorClass::kDamage);
+  EXPECT_TRUE(mentions(got.error(), "overlap")) << got.error().message();
+  const auto report = format::verify(path_);
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_EQ(report->findings.size(), 1U);
 }
 
 TEST_F(StoredArray, what_no_block_has_is_an_error_or_the_fill) {
