@@ -151,6 +151,47 @@ TEST_F(Contenders, wrong_bytes_are_noticed_by_a_restart) {
   EXPECT_EQ(seconds.error().rank(), 0U);
 }
 
+/// Calls once in each step, once in the end, and five times behind the application.
+class Caller final : public Contender {
+ public:
+  explicit Caller(std::uint64_t& calls) : calls_(calls) {}
+  std::string name() const override { return "caller"; }
+  Result<std::unique_ptr<Writer>> open(const Team& /*team*/,
+                                       const Checkpoint& /*checkpoint*/) const override {
+    return std::make_unique<CallingWriter>(calls_);
+  }
+
+ private:
+  class CallingWriter final : public Writer {
+   public:
+    explicit CallingWriter(std::uint64_t& calls) : calls_(calls) {}
+    Status write_step(std::uint32_t /*step*/, std::span<const std::byte> /*block*/) override {
+      return call(1);
+    }
+    Status close() override { return call(1); }
+    Status make_durable() override { return call(5); }
+
+   private:
+    Status call(std::uint64_t times) {
+      calls_ += times;
+      return {};
+    }
+    std::uint64_t& calls_;
+  };
+
+  std::uint64_t& calls_;
+};
+
+TEST_F(Contenders, calls_are_counted_until_all_is_durable) {
+  checkpoint_.block_bytes = block_sizes(Sizes::kEqual, team_.size, kStepBytes);
+  const TouchedMemory block(checkpoint_.block_bytes[team_.rank]);
+  std::uint64_t calls = 1000;
+  const auto measured = measure_writing(Caller(calls), team_, checkpoint_, {},
+                                        {block.bytes(), [&calls] { return calls; }});
+  ASSERT_TRUE(measured) << measured.error().message();
+  EXPECT_EQ(measured->metadata_calls, (kSteps + 1 + 5) * team_.size);
+}
+
 TEST_F(Contenders, a_failure_of_one_rank_is_told_to_all) {
   checkpoint_.block_bytes = block_sizes(Sizes::kEqual, team_.size, kStepBytes);
   const Status mine = team_.rank + 1 == team_.size

@@ -5,10 +5,16 @@
 
 #include <atomic>
 #include <cstdarg>
+#include <cstdio>
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "storage/ring_backend.hpp"
+
+struct aiocb;
 
 namespace {
 
@@ -31,15 +37,21 @@ using Open = int(const char*, int, mode_t);
 using OpenAt = int(int, const char*, int, mode_t);
 using OnePath = int(const char*);
 using TwoPaths = int(const char*, const char*);
+using TwoPathsAt = int(int, const char*, int, const char*);
 using PathMode = int(const char*, mode_t);
+using PathSize = int(const char*, off_t);
 using OneFile = int(int);
 using FileSize = int(int, off_t);
+using FilePlace = int(int, off_t, off_t);
+using ModeFilePlace = int(int, int, off_t, off_t);
 
 }  // namespace
 
 namespace forebay::bench::checkpoint {
 
-std::uint64_t metadata_calls() noexcept { return calls.load(std::memory_order_relaxed); }
+std::uint64_t metadata_calls() noexcept {
+  return calls.load(std::memory_order_relaxed) + storage::ring_syncs_and_allocations();
+}
 
 }  // namespace forebay::bench::checkpoint
 
@@ -85,22 +97,59 @@ int __open64_2(const char* path, int flags) { return counted<Open>("open64")(pat
 int creat(const char* path, mode_t mode) { return counted<PathMode>("creat")(path, mode); }
 int creat64(const char* path, mode_t mode) { return counted<PathMode>("creat64")(path, mode); }
 int mkdir(const char* path, mode_t mode) noexcept { return counted<PathMode>("mkdir")(path, mode); }
+int mkdirat(int folder, const char* path, mode_t mode) noexcept {
+  return counted<int(int, const char*, mode_t)>("mkdirat")(folder, path, mode);
+}
+int link(const char* from, const char* to) noexcept { return counted<TwoPaths>("link")(from, to); }
+int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {
+  using LinkAt = int(int, const char*, int, const char*, int);
+  return counted<LinkAt>("linkat")(from_folder, from, to_folder, to, flags);
+}
 int unlink(const char* path) noexcept { return counted<OnePath>("unlink")(path); }
+int unlinkat(int folder, const char* path, int flags) noexcept {
+  return counted<int(int, const char*, int)>("unlinkat")(folder, path, flags);
+}
+int rmdir(const char* path) noexcept { return counted<OnePath>("rmdir")(path); }
+int remove(const char* path) noexcept { return counted<OnePath>("remove")(path); }
 int rename(const char* from, const char* to) noexcept {
   return counted<TwoPaths>("rename")(from, to);
+}
+int renameat(int from_folder, const char* from, int to_folder, const char* to) noexcept {
+  return counted<TwoPathsAt>("renameat")(from_folder, from, to_folder, to);
+}
+int renameat2(
+    int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
+  using RenameAt2 = int(int, const char*, int, const char*, unsigned);
+  return counted<RenameAt2>("renameat2")(from_folder, from, to_folder, to, flags);
+}
+int truncate(const char* path, off_t size) noexcept {
+  return counted<PathSize>("truncate")(path, size);
+}
+int truncate64(const char* path, off_t size) noexcept {
+  return counted<PathSize>("truncate64")(path, size);
 }
 int ftruncate(int file, off_t size) noexcept { return counted<FileSize>("ftruncate")(file, size); }
 int ftruncate64(int file, off_t size) noexcept {
   return counted<FileSize>("ftruncate64")(file, size);
 }
 int posix_fallocate(int file, off_t offset, off_t size) {
-  return counted<int(int, off_t, off_t)>("posix_fallocate")(file, offset, size);
+  return counted<FilePlace>("posix_fallocate")(file, offset, size);
 }
 int posix_fallocate64(int file, off_t offset, off_t size) {
-  return counted<int(int, off_t, off_t)>("posix_fallocate64")(file, offset, size);
+  return counted<FilePlace>("posix_fallocate64")(file, offset, size);
+}
+int fallocate(int file, int mode, off_t offset, off_t size) {
+  return counted<ModeFilePlace>("fallocate")(file, mode, offset, size);
+}
+int fallocate64(int file, int mode, off_t offset, off_t size) {
+  return counted<ModeFilePlace>("fallocate64")(file, mode, offset, size);
 }
 int fsync(int file) { return counted<OneFile>("fsync")(file); }
 int fdatasync(int file) { return counted<OneFile>("fdatasync")(file); }
+int syncfs(int file) noexcept { return counted<OneFile>("syncfs")(file); }
+int aio_fsync(int operation, aiocb* request) noexcept {
+  return counted<int(int, aiocb*)>("aio_fsync")(operation, request);
+}
 
 }  // extern "C"
 // NOLINTEND(readability-identifier-naming,cert-dcl50-cpp)

@@ -8,7 +8,8 @@
 
 namespace forebay::bench::checkpoint {
 
-/// Calls of open, creat, mkdir, unlink, rename, truncate, fallocate and sync since the start.
+/// Calls of open, creat, mkdir, link, unlink, rename, truncate, fallocate and sync since the start,
+/// and what Forebay gives to io_uring of the last two.
 std::uint64_t metadata_calls() noexcept;
 
 }  // namespace forebay::bench::checkpoint

@@ -128,10 +128,18 @@ void quiet_barrier(const Team& team) {
   }
 }
 
-/// Until all of it is on storage; the first rank syncs what the contender did not.
-Status settle(const Team& team, const Checkpoint& checkpoint, Run& run) {
+std::uint64_t count(const Means& means) { return means.count_calls ? means.count_calls() : 0; }
+
+/// Until all of it is on storage; the first rank syncs what the contender did not. `calls` is
+/// counted in between: whatever the contender does behind the application is its own work.
+Status settle(const Team& team,
+              const Checkpoint& checkpoint,
+              Run& run,
+              const Means& means,
+              std::uint64_t& calls) {
   const Status mine = run.make_durable();
   quiet_barrier(team);
+  calls = count(means);
   const Status synced = team.rank == 0 ? sync_all(checkpoint.folder) : Status();
   quiet_barrier(team);
   return first_of(mine, synced);
@@ -208,17 +216,17 @@ Result<Measured> measure_writing(const Contender& contender,
     run.use(memory);
   ::malloc_trim(0);
   ResidentPeak resident;
-  const std::uint64_t calls_before = means.count_calls ? means.count_calls() : 0;
+  const std::uint64_t calls_before = count(means);
   MPI_Barrier(team.communicator);
   const Stopwatch watch;
   const Status written = run.write(contender, means.block);
   const double total_s = watch.seconds() - run.making_s();
   const double making_s = largest(team, run.making_s());
-  const std::uint64_t calls = (means.count_calls ? means.count_calls() : 0) - calls_before;
-  const Status settled = settle(team, checkpoint, run);
+  std::uint64_t calls_after = 0;
+  const Status settled = settle(team, checkpoint, run, means, calls_after);
   const double durable_s = watch.seconds() - making_s;
   if (auto all = agree(team, first_of(written, settled)); !all) return failure(all.error());
-  Measured result = over_team(team, run, resident.grown_bytes(), calls);
+  Measured result = over_team(team, run, resident.grown_bytes(), calls_after - calls_before);
   result.total_s = largest(team, total_s);
   result.durable_s = std::max(largest(team, durable_s), result.total_s);
   const std::uint64_t files = team.rank == 0 ? count_files(checkpoint.folder) : 0;

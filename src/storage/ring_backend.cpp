@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <ctime>
 #include <utility>
@@ -38,6 +39,8 @@ constexpr std::size_t kRegisteredBytesMax = std::size_t{1}
                                             << 30U;  ///< the kernel's limit for one buffer
 constexpr unsigned kRegisteredCountMax = 256;
 constexpr timespec kOutOfMemoryPause{.tv_sec = 0, .tv_nsec = 1'000'000};
+
+std::atomic<std::uint64_t> syncs_and_allocations_of_process{0};
 
 struct SetupFlags {
   unsigned flags;
@@ -264,6 +267,9 @@ void RingBackend::prepare(const Operation& operation) {
   FOREBAY_ASSERT(operation.tag < kOperationTagLimit);
   io_uring_sqe& entry = next_entry();
   const int descriptor = operation.file->descriptor();
+  const bool is_transfer =
+      operation.kind == OperationKind::kRead || operation.kind == OperationKind::kWrite;
+  if (!is_transfer) syncs_and_allocations_of_process.fetch_add(1, std::memory_order_relaxed);
   switch (operation.kind) {
     case OperationKind::kRead:
     case OperationKind::kWrite:
@@ -453,6 +459,10 @@ Result<std::unique_ptr<Backend>> make_ring_backend(std::size_t queue_depth, LogS
     return failure(started.error());
   }
   return backend;
+}
+
+std::uint64_t ring_syncs_and_allocations() noexcept {
+  return syncs_and_allocations_of_process.load(std::memory_order_relaxed);
 }
 
 Result<std::string> probe_ring() {

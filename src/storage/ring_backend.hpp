@@ -7,6 +7,7 @@
 #include <forebay/log.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,10 @@ namespace forebay::storage {
 /// that refuse io_uring, give kUnsupported. `log` gets one line if add_buffers() fails; it must
 /// outlive the backend.
 Result<std::unique_ptr<Backend>> make_ring_backend(std::size_t queue_depth, LogSink& log);
+
+/// Syncs and allocations that all rings of this process were given since its start: who counts the
+/// calls of a process does not see these. Any thread.
+std::uint64_t ring_syncs_and_allocations() noexcept;
 
 /// Which set-up flags a ring has here ("single issuer, deferred task work"), or why there is none.
 Result<std::string> probe_ring();
