@@ -38,10 +38,11 @@ constexpr Arguments::Bounds kRanks{1, 256};
 const ArgumentRules kGenerateRules{{"--progress"},
                                    {"--cells", "--length", "--parts", "--shape", "--grading",
                                     "--imbalance", "--seed", "--store", "--plan", "--ranks"}};
-const ArgumentRules kRunRules{{"--progress", "--resume"},
-                              {"--steps", "--step-length", "--problem", "--tolerance",
-                               "--iterations", "--restart", "--averages", "--checkpoints",
-                               "--every", "--store", "--plan", "--keep", "--mapping", "--ranks"}};
+const ArgumentRules kRunRules{
+    {"--progress", "--resume"},
+    {"--steps", "--step-length", "--problem", "--tolerance", "--iterations", "--restart",
+     "--averages", "--checkpoints", "--every", "--store", "--plan", "--keep", "--mapping",
+     "--ranks", "--resume-step"}};
 
 command::ProgressMode progress_mode(const Arguments& arguments) {
   using enum command::ProgressMode;
@@ -149,10 +150,13 @@ Result<RunOptions> run_options(const Arguments& arguments, StoreWishes& wishes) 
   reader.text("--checkpoints", options.checkpoints);
   reader.text("--mapping", options.mapping);
   reader.store(wishes);
-  if (arguments.has("--resume")) options.begin = Begin::kResume;
+  if (arguments.has("--resume-step"))
+    reader.number("--resume-step", options.resume_step.emplace(), kSteps);
+  if (arguments.has("--resume") || options.resume_step) options.begin = Begin::kResume;
   if (!reader.status()) return failure(reader.status().error());
   if (!options.checkpoints.empty()) return options;
-  for (const char* const option : {"--resume", "--every", "--store", "--plan", "--keep"}) {
+  for (const char* const option :
+       {"--resume", "--resume-step", "--every", "--store", "--plan", "--keep"}) {
     if (arguments.has(option))
       return failure(usage_error(fmt::format("{} needs --checkpoints PATH", option)));
   }

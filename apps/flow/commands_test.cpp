@@ -92,6 +92,21 @@ TEST(Commands, checkpoints_of_a_dataset_tell_what_they_cost) {
   EXPECT_TRUE(answer({"run", mesh, "--steps", "0"})["kept"].is_null());
 }
 
+TEST(Commands, a_run_goes_on_from_the_checkpoint_that_is_asked_for) {
+  const TempFolder folder;
+  const std::string mesh = folder.file("mesh.fb");
+  answer({"generate", mesh, "--cells", "4", "--parts", "5"});
+  std::vector<std::string> words{"run",     mesh, "--checkpoints", folder.file("saved"),
+                                 "--every", "2",  "--steps",       "6"};
+  EXPECT_EQ(answer(words)["checkpoints_written"], 3);
+  words.back() = "8";
+  words.insert(words.end(), {"--resume-step", "2"});
+  const Json run = answer(words);
+  EXPECT_EQ(run["first_step"], 2);
+  EXPECT_EQ(run["checkpoints_written"], 1);
+  EXPECT_EQ(run["fingerprint"], answer({"run", mesh, "--steps", "8"})["fingerprint"]);
+}
+
 TEST(Commands, wrong_words_are_usage_errors) {
   const std::vector<std::vector<std::string>> wrong{
       {},
@@ -105,6 +120,8 @@ TEST(Commands, wrong_words_are_usage_errors) {
       {"run", "x", "--tolerance", "abc"},
       {"run", "x", "--ranks", "0"},
       {"run", "x", "--resume"},
+      {"run", "x", "--resume-step", "2"},
+      {"run", "x", "--resume-step", "two", "--checkpoints", "y"},
       {"run", "x", "--every", "2"},
       {"run", "x", "--plan", "serial"},
       {"run", "x", "--keep", "2"},

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -50,6 +52,46 @@ Result<PartSet> read_parts(const RunOptions& options, const StoreOpener& open_st
   return set;
 }
 
+/// "40, 30, 20": the newest first, and no more than people read.
+std::string newest_of(std::span<const std::uint64_t> steps) {
+  constexpr std::size_t kNamed = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(steps.size(), kNamed); ++i)
+    text += fmt::format("{}{}", i > 0 ? ", " : "", steps[steps.size() - 1 - i]);
+  return steps.size() > kNamed ? text + " and older ones" : text;
+}
+
+/// Where to go on from: the step that was asked for, else the newest.
+Result<std::uint64_t> step_to_resume(const RunOptions& options,
+                                     std::span<const std::uint64_t> steps) {
+  const std::uint64_t step = options.resume_step.value_or(steps.empty() ? 0 : steps.back());
+  if (std::ranges::binary_search(steps, step)) return step;
+  return failure({.kind = ErrorClass::kNotFound,
+                  .operation = "resume",
+                  .path = options.checkpoints,
+                  .cause = fmt::format("there is no checkpoint of step {}; {}", step,
+                                       steps.empty() ? "there is none at all"
+                                                     : "there are those of " + newest_of(steps))});
+}
+
+/// The failure to read the checkpoint of `step`, with what there is to go on from instead.
+Error with_older(const Error& error, std::span<const std::uint64_t> steps, std::uint64_t step) {
+  const bool is_of_settings = error.kind() == ErrorClass::kInvalidArgument;
+  const auto older =
+      steps.first(static_cast<std::size_t>(std::ranges::lower_bound(steps, step) - steps.begin()));
+  if (is_of_settings || older.empty()) return error;
+  const std::string cause = error.cause() + (error.cause().empty() ? "" : "; ");
+  return Error({.kind = error.kind(),
+                .operation = error.operation(),
+                .path = error.path(),
+                .offset_bytes = error.offset_bytes(),
+                .error_number = error.error_number(),
+                .cause = fmt::format("{}of checkpoints before it there are those of steps {}: "
+                                     "--resume-step {} goes on from there",
+                                     cause, newest_of(older), older.back()),
+                .rank = error.rank()});
+}
+
 /// What is reported of the steps of this run.
 struct RunRecord {
   std::uint64_t first_step = 0;  ///< done before it
@@ -76,11 +118,15 @@ class Run {
     store_ = std::move(*store);
     const auto steps = store_->steps();
     if (!steps) return failure(steps.error());
-    if (steps->empty()) return {};
+    if (steps->empty() && !options_.resume_step) return {};
     if (options_.begin == Begin::kAfresh) return in_the_way(steps->back());
-    const Status read = read_checkpoint(checkpoints(), steps->back(), simulation_);
-    if (!read) return failure(located(read.error(), options_.checkpoints));
-    record_.first_step = steps->back();
+    const auto step = step_to_resume(options_, *steps);
+    if (!step) return failure(step.error());
+    const Status read = read_checkpoint(checkpoints(), *step, simulation_);
+    if (!read)
+      return failure(with_older(located(read.error(), options_.checkpoints), *steps, *step));
+    record_.first_step = *step;
+    taken_ = steps->back();
     return {};
   }
 
@@ -162,7 +208,7 @@ class Run {
   }
 
   Status keep() {
-    if (!store_) return {};
+    if (!store_ || simulation_.steps_done() <= taken_) return {};
     const PhaseTimer timer(simulation_.times().checkpoint_s);
     ++record_.checkpoints;
     return write_checkpoint(checkpoints(), simulation_);
@@ -207,6 +253,7 @@ class Run {
   Simulation simulation_;
   RunSettings settings_;
   std::unique_ptr<PartStore> store_;
+  std::uint64_t taken_ = 0;  ///< the number of the newest checkpoint that was there
   RunRecord record_;
   CheckpointTimes kept_;
 };

@@ -5,6 +5,7 @@
 #include <forebay/error.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "command/progress.hpp"
@@ -26,6 +27,9 @@ struct RunOptions {
   std::uint64_t steps = 10;  ///< that are done at the end, those before a restart included
   std::uint64_t every = 10;  ///< steps between two checkpoints; the last step is always one
   Begin begin = Begin::kAfresh;
+  /// From this checkpoint and not from the newest, if `begin` is kResume. Steps are kept from above
+  /// the newest on: the numbers up to that are taken.
+  std::optional<std::uint64_t> resume_step = {};
   std::string mapping = "blocks";
   ProblemKind problem = ProblemKind::kDiffusion;
   SimulationOptions simulation;

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
+#include <system_error>
 
 #include <gtest/gtest.h>
 
@@ -110,6 +112,81 @@ TEST(Run, damage_is_told_to_all_ranks_with_its_file) {
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().kind(), ErrorClass::kDamage);
     EXPECT_EQ(done.error().path(), part);
+  });
+}
+
+std::set<std::filesystem::path> files_below(const std::string& folder) {
+  std::set<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (std::error_code gone; entry.is_regular_file(gone) && entry.file_size(gone) > 100 && !gone)
+      files.insert(entry.path());
+  return files;
+}
+
+/// Steps 2 and 4, then step 6, whose files are cut.
+void leave_with_newest_cut(Team& team, const StoreOpener& open_store, RunOptions options) {
+  options.steps = 4;
+  const auto first = run(options, open_store, team);
+  ASSERT_TRUE(first) << first.error().message();
+  std::set<std::filesystem::path> older;
+  if (team.rank() == 0) older = files_below(options.checkpoints);
+  options.begin = Begin::kResume;
+  options.steps = 6;
+  const auto second = run(options, open_store, team);
+  ASSERT_TRUE(second) << second.error().message();
+  if (team.rank() == 0) {
+    // A file that was made ahead of need may go meanwhile.
+    std::error_code gone;
+    for (const auto& file : files_below(options.checkpoints))
+      if (!older.contains(file)) std::filesystem::resize_file(file, 100, gone);
+  }
+  team.gather(0);
+}
+
+TEST(Run, goes_on_from_an_older_checkpoint_where_the_newest_is_damaged) {
+  const std::string wanted = bits_alone(ProblemKind::kDiffusion, 9);
+  on_each_store([&](Team& team, const StoreOpener& open_store) {
+    const SharedFolder folder(team);
+    ASSERT_TRUE(generate(small_mesh(folder.file("mesh")), open_store, team));
+    RunOptions options{
+        .mesh = folder.file("mesh"), .checkpoints = folder.file("saved"), .steps = 9, .every = 2};
+    leave_with_newest_cut(team, open_store, options);
+    options.begin = Begin::kResume;
+    const auto newest = run(options, open_store, team);
+    ASSERT_FALSE(newest);
+    EXPECT_NE(newest.error().cause().find("steps 4, 2: --resume-step 4"), std::string::npos)
+        << newest.error().message();
+    options.resume_step = 5;
+    const auto missing = run(options, open_store, team);
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().kind(), ErrorClass::kNotFound);
+    EXPECT_NE(missing.error().cause().find("those of 6, 4, 2"), std::string::npos)
+        << missing.error().message();
+    options.resume_step = 4;
+    const auto older = run(options, open_store, team);
+    ASSERT_TRUE(older) << older.error().message();
+    options.resume_step.reset();
+    const auto again = run(options, open_store, team);
+    ASSERT_TRUE(again) << again.error().message();
+    if (team.rank() > 0) return;
+    EXPECT_EQ((*older)["first_step"], 4);
+    EXPECT_EQ((*older)["checkpoints_written"], 2);  // 8 and 9; the number 6 is taken
+    EXPECT_EQ((*older)["fingerprint"], wanted);
+    EXPECT_EQ((*again)["first_step"], 9);
+  });
+}
+
+TEST(Run, a_checkpoint_that_is_not_there_is_told) {
+  on_each_store([&](Team& team, const StoreOpener& open_store) {
+    const SharedFolder folder(team);
+    ASSERT_TRUE(generate(small_mesh(folder.file("mesh")), open_store, team));
+    RunOptions options{.mesh = folder.file("mesh"), .checkpoints = folder.file("saved")};
+    options.begin = Begin::kResume;
+    options.resume_step = 3;
+    const auto done = run(options, open_store, team);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().kind(), ErrorClass::kNotFound);
+    EXPECT_NE(done.error().cause().find("none at all"), std::string::npos);
   });
 }
 

@@ -99,6 +99,10 @@ def test_options_reach_the_program(forebay, fake):
     assert said[said.index("--ranks") + 1] == "2"
     assert said[said.index("--mapping") + 1] == "random:3"
     assert "--resume" in said
+    assert "--resume-step" not in said
+    words = ("--checkpoints", "saved", "--resume-step", 20)
+    said = forebay("flow", "run", "mesh", *words, "--json", "-").json
+    assert said[said.index("--resume-step") + 1] == "20"
 
 
 def test_threads_and_ranks_of_mpi_exclude_each_other(forebay):

@@ -87,6 +87,7 @@ def generate(mesh, json_file, **options):
 @click.option("--every", type=click.IntRange(1), metavar="N", help="Steps between them [10].")
 @click.option("--keep", type=click.IntRange(0), metavar="K", help="Newest that stay [all].")
 @click.option("--resume", is_flag=True, help="Go on from the newest checkpoint.")
+@click.option("--resume-step", type=click.IntRange(0), metavar="N", help="Go on from this one.")
 @store_options
 @rank_options
 @json_option
