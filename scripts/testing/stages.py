@@ -5,6 +5,7 @@ A stage can end in more ways than its tests can: no file, no test, a time-out, a
 Each of those becomes a failed case here, so that a broken runner is never taken for a pass.
 """
 
+import resource
 import subprocess
 import time
 import xml.etree.ElementTree as ElementTree
@@ -35,17 +36,25 @@ class Outcome:
     stage: Stage
     cases: list[Case]
     seconds: float
+    cores: float = 0.0  # that were busy with it on average: what is missing to all was waiting
 
 
 def run(stage: Stage, folder: Path, environment: dict[str, str]) -> Outcome:
     """Runs a stage with its output in `<folder>/<name>.log`. Blocks at most `limit_s` a command."""
     junit = folder / f"{stage.name}.xml"
     junit.unlink(missing_ok=True)
-    start = time.monotonic()
+    start, cpu_start = time.monotonic(), _cpu_seconds()
     with open(folder / f"{stage.name}.log", "w", encoding="utf-8") as log:
         code, command = _run_commands(stage, log, environment | stage.environment)
     cases = _cases(stage, junit, code, command)
-    return Outcome(stage, cases, time.monotonic() - start)
+    seconds = time.monotonic() - start
+    return Outcome(stage, cases, seconds, (_cpu_seconds() - cpu_start) / seconds)
+
+
+def _cpu_seconds() -> float:
+    """Of all commands that have ended, and of theirs."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _run_commands(stage: Stage, log, environment: dict[str, str]) -> tuple[int, list[str]]:

@@ -64,3 +64,10 @@ def test_later_commands_do_not_run_after_a_failed_one(tmp_path):
     (case,) = run(Stage("s", "a stage", commands, 60), tmp_path, dict(os.environ)).cases
     assert "exit code 1: false" in case.detail
     assert not marker.exists()
+
+
+def test_the_cores_that_a_stage_keeps_busy_are_told(tmp_path):
+    code = f"import sys; {WRITE_PASS}; sum(range(10_000_000))"
+    command = [sys.executable, "-c", code, str(tmp_path / "s.xml")]
+    outcome = run(Stage("s", "a stage", [command], 60), tmp_path, dict(os.environ))
+    assert 0 < outcome.cores < 1.5
