@@ -22,12 +22,16 @@ constexpr std::size_t kChunkBytes = std::size_t{256} << 10U;
 /// Shorter copies are over before they could push anything out of a cache.
 constexpr std::size_t kPastCacheBytesMin = std::size_t{4} << 10U;
 constexpr std::size_t kLineBytes = 64;
+/// So far ahead of the copy lines are asked for: where such stores wait for nothing, loads are all
+/// that is left to wait for. What is not there is not fetched, so reading past the end is no fault.
+constexpr std::size_t kAheadBytes = 1024;
 
 /// Whole lines; `to` is at the beginning of one.
 void copy_lines(std::byte* to, const std::byte* from, std::size_t lines) noexcept {
   for (; lines > 0; --lines, to += kLineBytes, from += kLineBytes) {
     const auto* const source = reinterpret_cast<const __m128i*>(from);
     auto* const target = reinterpret_cast<__m128i*>(to);
+    _mm_prefetch(from + kAheadBytes, _MM_HINT_NTA);
     const __m128i first = _mm_loadu_si128(source);
     const __m128i second = _mm_loadu_si128(source + 1);
     const __m128i third = _mm_loadu_si128(source + 2);
