@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <pthread.h>
+#include <sched.h>
 
 namespace forebay {
 
@@ -43,6 +44,11 @@ Result<std::thread> start_service_thread(const char* name, std::function<void()>
                     .error_number = error.code().value(),
                     .cause = "raise the limit of processes or ask for fewer threads"});
   }
+}
+
+void interrupt_nobody() noexcept {
+  const sched_param no_priority{};
+  static_cast<void>(::sched_setscheduler(0, SCHED_BATCH, &no_priority));
 }
 
 }  // namespace forebay

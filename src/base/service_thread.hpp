@@ -15,4 +15,9 @@ namespace forebay {
 /// Fails with kLimit, naming the thread, if the system has none left.
 Result<std::thread> start_service_thread(const char* name, std::function<void()> work);
 
+/// The calling thread waits for a free core, or its turn, when it wakes up, in place of taking the
+/// core of who woke it. For threads that compute for longer than others can wait. No more than a
+/// wish: where the system refuses (Linux: SCHED_BATCH), nothing changes.
+void interrupt_nobody() noexcept;
+
 }  // namespace forebay

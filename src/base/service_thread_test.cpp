@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 
 namespace forebay {
 namespace {
@@ -33,6 +34,18 @@ TEST(ServiceThread, the_starter_keeps_its_signals) {
   sigset_t blocked;
   ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
   EXPECT_EQ(::sigismember(&blocked, SIGTERM), 0);
+}
+
+TEST(ServiceThread, one_that_interrupts_nobody_says_so_to_the_system) {
+  int policy = -1;
+  auto thread = start_service_thread("forebay-test", [&] {
+    interrupt_nobody();
+    policy = ::sched_getscheduler(0);
+  });
+  ASSERT_TRUE(thread) << thread.error().message();
+  thread->join();
+  EXPECT_EQ(policy, SCHED_BATCH);
+  EXPECT_EQ(::sched_getscheduler(0), SCHED_OTHER) << "of the others nothing changes";
 }
 
 }  // namespace

@@ -23,7 +23,11 @@ Result<std::shared_ptr<Agent>> Agent::start(Setup setup) {
   auto bell = shm::Doorbell::create();
   if (!bell) return failure(bell.error());
   std::shared_ptr<Agent> agent(new Agent(std::move(setup), std::move(*bell)));
-  auto thread = start_service_thread("fb-dataset", [raw = agent.get()] { raw->run(); });
+  auto thread = start_service_thread("fb-dataset", [raw = agent.get()] {
+    // It hashes, and the application, which woke it, would wait for its core meanwhile.
+    interrupt_nobody();
+    raw->run();
+  });
   if (!thread) return failure(thread.error());
   agent->thread_ = std::move(*thread);
   return agent;
@@ -32,7 +36,7 @@ Result<std::shared_ptr<Agent>> Agent::start(Setup setup) {
 Agent::Agent(Setup setup, shm::Doorbell bell)
     : setup_(std::move(setup)),
       office_(std::move(setup_.office)),
-      bell_(std::move(bell)),
+      inbox_(std::move(bell)),
       routes_(setup_.crew, setup_.plan),
       writer_(*this, setup_.receiving) {
   const std::uint32_t me = office_->rank().number;
@@ -50,28 +54,15 @@ bool Agent::is_on_my_node(comm::Rank other) const noexcept {
   return setup_.crew.node_of(other.number) == setup_.crew.node_of(rank().number);
 }
 
-bool Agent::tell(std::function<void(Member&)> what) {
-  return enqueue([this, what = std::move(what)] { what(*member_); });
+bool Agent::tell(std::function<void(Member&)> what, Inbox::Haste haste) {
+  return inbox_.add([this, what = std::move(what)] { what(*member_); }, haste);
 }
 
 void Agent::press() {
   post([this] { writer_.write_alone(); });
 }
 
-void Agent::post(std::function<void()> work) { enqueue(std::move(work)); }
-
-bool Agent::enqueue(std::function<void()> work) {
-  bool is_first = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (has_ended_) return false;
-    is_first = posted_.empty();
-    posted_.push_back(std::move(work));
-  }
-  // Whoever found the list empty rings for all that come before the agent takes it.
-  if (is_first) bell_.ring();
-  return true;
-}
+void Agent::post(std::function<void()> work) { inbox_.add(std::move(work)); }
 
 void Agent::stop(Deadline deadline) noexcept {
   {
@@ -80,7 +71,7 @@ void Agent::stop(Deadline deadline) noexcept {
     if (thread_.joinable() && deadline) changed_.wait_until(lock, *deadline, ended);
     is_stopping_ = true;
   }
-  bell_.ring();
+  inbox_.wake();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -108,7 +99,7 @@ void Agent::run() {
     wait(now);
     run_posted();
     office_->attend(*this);
-    if (member_) member_->hash_a_piece();
+    if (member_ && may_hash()) member_->hash_a_piece();
     written_bytes_.store(writer_.written_bytes(), std::memory_order_relaxed);
   }
   end();
@@ -119,10 +110,15 @@ bool Agent::is_over() const noexcept {
   return is_free && office_->queued_bytes() == 0;
 }
 
+/// Hashing beside a copy makes both slower, and need not be done before storage is.
+bool Agent::may_hash() const noexcept {
+  return !is_copying_.load(std::memory_order_relaxed) || !member_->is_being_written();
+}
+
 /// Sleeps until there is something to do.
 void Agent::wait(TimePoint now) {
   std::array<pollfd, 2> entries{
-      {{office_->descriptor(), POLLIN, 0}, {bell_.descriptor().get(), POLLIN, 0}}};
+      {{office_->descriptor(), POLLIN, 0}, {inbox_.descriptor().get(), POLLIN, 0}}};
   std::optional<TimePoint> due = office_->due();
   const auto consider = [&due](const std::optional<TimePoint>& other) {
     if (other && (!due || *other < *due)) due = other;
@@ -134,18 +130,12 @@ void Agent::wait(TimePoint now) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*due - now).count();
     wait_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
   }
-  if (member_ && member_->has_pieces_to_hash()) wait_ms = 0;
-  ::poll(entries.data(), entries.size(), wait_ms);
+  if (member_ && member_->has_pieces_to_hash()) wait_ms = may_hash() ? 0 : Inbox::kDozeMs;
+  ::poll(entries.data(), entries.size(), inbox_.rest(wait_ms));
 }
 
 void Agent::run_posted() {
-  bell_.clear();
-  std::vector<std::function<void()>> posted;
-  {
-    const std::lock_guard lock(mutex_);
-    posted.swap(posted_);
-  }
-  for (const auto& work : posted)
+  for (const auto& work : inbox_.take())
     work();
 }
 
@@ -159,10 +149,10 @@ void Agent::end() {
   if (setup_.lease && setup_.publisher->may_remove_others() && setup_.lease->check())
     remove_leftovers(setup_.path, setup_.publisher->steps(), setup_.first_group + kGroupsOfOpening);
   setup_.lease.reset();
+  inbox_.close();
   {
     const std::lock_guard lock(mutex_);
     has_ended_ = true;
-    posted_.clear();
   }
   if (member_) member_->end(why);
   changed_.notify_all();

@@ -22,10 +22,10 @@
 
 #include "comm/post_office.hpp"
 #include "format/records.hpp"
-#include "shm/doorbell.hpp"
 #include "write/agent_context.hpp"
 #include "write/coordinator.hpp"
 #include "write/file_owner.hpp"
+#include "write/inbox.hpp"
 #include "write/lease.hpp"
 #include "write/member.hpp"
 #include "write/staging.hpp"
@@ -57,9 +57,14 @@ class Agent final : public AgentContext, private comm::PostReceiver {
 
   /// Any thread, on a rank that computes; what the application does to its own steps. False after
   /// the end: it is not done.
-  bool tell(std::function<void(Member&)> what);
+  bool tell(std::function<void(Member&)> what, Inbox::Haste haste = Inbox::Haste::kNow);
   /// Any thread: the application waits for memory, which should come back without other ranks.
   void press();
+  /// For the application to say when it copies: pieces are hashed at other times, as long as
+  /// storage is busy with what there is.
+  static std::shared_ptr<std::atomic<bool>> is_copying(const std::shared_ptr<Agent>& agent) {
+    return {agent, &agent->is_copying_};
+  }
   /// Any thread: waits until all ranks have left, or the deadline; then ends the thread. What is
   /// not resolved by then gets an Error.
   void stop(Deadline deadline) noexcept;
@@ -92,8 +97,8 @@ class Agent final : public AgentContext, private comm::PostReceiver {
   void wait(TimePoint now);
   void end();
 
-  bool enqueue(std::function<void()> work);
   bool is_over() const noexcept;
+  bool may_hash() const noexcept;
 
   Result<std::span<std::byte>> place(comm::Rank from, const comm::LinkHeader& header) override;
   Status received(comm::Rank from,
@@ -117,7 +122,7 @@ class Agent final : public AgentContext, private comm::PostReceiver {
 
   Setup setup_;
   const std::unique_ptr<comm::PostOffice> office_;
-  const shm::Doorbell bell_;
+  Inbox inbox_;
   const Routes routes_;
   std::optional<Member> member_;  ///< absent on a rank that is given to I/O
   Writer writer_;
@@ -127,10 +132,10 @@ class Agent final : public AgentContext, private comm::PostReceiver {
   bool all_left_ = false;
   bool is_orphan_ = false;  ///< the coordinator is gone: nobody says any more that all have left
   std::atomic<std::uint64_t> written_bytes_{0};
+  std::atomic<bool> is_copying_{false};
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  std::vector<std::function<void()>> posted_;
   bool is_stopping_ = false;  ///< leave at once
   bool has_ended_ = false;
   std::thread thread_;

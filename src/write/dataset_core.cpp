@@ -20,6 +20,13 @@ std::chrono::milliseconds resolved_after_max(const WritePlan& plan) {
   return plan.deadline + stall_max(plan);
 }
 
+/// Memory that nobody takes any more comes back at once.
+void offer_to(Agent& agent, PackedChunk packed) {
+  const auto shared = std::make_shared<PackedChunk>(std::move(packed));
+  const auto offer = [shared](Member& member) { member.offer(std::move(*shared)); };
+  if (!agent.tell(offer, Inbox::Haste::kSoon)) shared->release();
+}
+
 std::uint64_t most_taken(const Staging& staging) {
   return staging.counts().taken_max * staging.segment_bytes();
 }
@@ -156,19 +163,17 @@ StepCore::StepCore(std::shared_ptr<DatasetCore> dataset, const StepName& name, T
                .codec = dataset_->plan().codec,
                .codec_level = static_cast<int>(dataset_->plan().codec_level),
                .wait_max = put_wait_max(dataset_->plan()),
-               .offer =
-                   [agent = dataset_->agent_](std::vector<PackedChunk> packed) {
-                     const auto shared =
-                         std::make_shared<std::vector<PackedChunk>>(std::move(packed));
-                     const bool told = agent->tell([shared](Member& member) {
-                       for (PackedChunk& one : *shared)
+               .offer = [agent = dataset_->agent_](
+                            PackedChunk packed) { offer_to(*agent, std::move(packed)); },
+               .offer_adopted =
+                   [agent = dataset_->agent_](AdoptedBlock block) {
+                     agent->tell([block = std::move(block)](Member& member) {
+                       for (PackedChunk& one : chunks_of(block))
                          member.offer(std::move(one));
                      });
-                     if (told) return;
-                     for (const PackedChunk& one : *shared)
-                       one.release();
                    },
-               .press = [agent = dataset_->agent_] { agent->press(); }}) {}
+               .press = [agent = dataset_->agent_] { agent->press(); },
+               .is_copying = Agent::is_copying(dataset_->agent_)}) {}
 
 StepCore::~StepCore() { abandon(); }
 

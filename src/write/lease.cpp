@@ -36,18 +36,18 @@ std::string hex(std::uint64_t number) {
 }
 
 /// What lies at a path, and when it was touched last.
-struct Found {
+struct OwnerSeen {
   std::optional<format::Owner> owner;  ///< none: it cannot be read
   std::int64_t touched_s = 0;
   std::int64_t touched_ns = 0;
   std::uint64_t inode = 0;
 
-  friend bool operator==(const Found&, const Found&) = default;
+  friend bool operator==(const OwnerSeen&, const OwnerSeen&) = default;
   std::uint64_t nonce() const noexcept { return owner ? owner->nonce : inode; }
 };
 
 /// No value if there is nothing. Opens the file, so that NFS asks its server.
-Result<std::optional<Found>> look_at(const std::string& path) {
+Result<std::optional<OwnerSeen>> look_at(const std::string& path) {
   const Descriptor file(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
   if (!file && errno == ENOENT) return std::nullopt;
   struct stat facts{};
@@ -58,15 +58,15 @@ Result<std::optional<Found>> look_at(const std::string& path) {
       uninterrupted([&] { return ::pread(file.get(), text.data(), text.size(), 0); });
   if (got < 0) return failure(system_error({.operation = "read", .path = path}, errno));
   text.resize(static_cast<std::size_t>(got));
-  Found found{.owner = std::nullopt,
-              .touched_s = facts.st_mtim.tv_sec,
-              .touched_ns = facts.st_mtim.tv_nsec,
-              .inode = facts.st_ino};
+  OwnerSeen found{.owner = std::nullopt,
+                  .touched_s = facts.st_mtim.tv_sec,
+                  .touched_ns = facts.st_mtim.tv_nsec,
+                  .inode = facts.st_ino};
   if (auto owner = format::decode_owner(text, path)) found.owner = std::move(*owner);
   return found;
 }
 
-Error held_by(const std::string& path, const Found& found) {
+Error held_by(const std::string& path, const OwnerSeen& found) {
   std::string who = "somebody whose text cannot be read";
   if (found.owner) {
     const format::Owner& owner = *found.owner;
@@ -100,9 +100,9 @@ class Attempt {
  private:
   enum class Change : std::uint8_t { kMine, kLookAgain };
   Result<bool> link_to(const std::string& path) const;
-  Result<Change> follow(const std::string& path, const Found& gone, unsigned depth);
-  Status wait_for_silence(const std::string& path, const Found& found) const;
-  Status check_gone(const std::string& path, const Found& found) const;
+  Result<Change> follow(const std::string& path, const OwnerSeen& gone, unsigned depth);
+  Status wait_for_silence(const std::string& path, const OwnerSeen& found) const;
+  Status check_gone(const std::string& path, const OwnerSeen& found) const;
 
   const std::string folder_;
   const format::Owner& who_;
@@ -158,7 +158,7 @@ Status Attempt::take(const std::string& path, unsigned depth) {
 }
 
 /// An Error if whoever it names lives, or may live.
-Status Attempt::check_gone(const std::string& path, const Found& found) const {
+Status Attempt::check_gone(const std::string& path, const OwnerSeen& found) const {
   const bool is_near =
       found.owner && found.owner->host == who_.host && found.owner->boot_id == who_.boot_id;
   if (!is_near) return wait_for_silence(path, found);
@@ -168,7 +168,7 @@ Status Attempt::check_gone(const std::string& path, const Found& found) const {
 }
 
 /// Other hosts' clocks are not asked: whoever lives changes the time of its file.
-Status Attempt::wait_for_silence(const std::string& path, const Found& found) const {
+Status Attempt::wait_for_silence(const std::string& path, const OwnerSeen& found) const {
   const auto begun = std::chrono::steady_clock::now();
   const auto pause = std::min(options_.beat_ms, options_.silence_ms_max) / 4;
   while (std::chrono::steady_clock::now() - begun < options_.silence_ms_max) {
@@ -183,7 +183,7 @@ Status Attempt::wait_for_silence(const std::string& path, const Found& found) co
 
 /// Puts itself in the place of one that is gone.
 Result<Attempt::Change> Attempt::follow(const std::string& path,
-                                        const Found& gone,
+                                        const OwnerSeen& gone,
                                         unsigned depth) {
   if (depth == kDepthMax) return failure(held_by(path, gone));
   const std::string after = folder_ + "/owner-after-" + hex(gone.nonce());

@@ -78,6 +78,20 @@ class MemberAlone : public ::testing::Test {
   Member member_;
 };
 
+TEST_F(MemberAlone, it_knows_whether_storage_has_something_of_it_to_write) {
+  EXPECT_FALSE(member_.is_being_written());
+  member_.begin(step(1));
+  PackedChunk chunk = chunk_of(1, 0);
+  chunk.to_hash = {{.number = 0, .seed = 1, .bytes = bytes_}};
+  member_.offer(std::move(chunk));
+  EXPECT_TRUE(member_.is_being_written());
+  member_.taken(offered_chunk());
+  EXPECT_FALSE(member_.is_being_written()) << "only its checksum is missing";
+  EXPECT_EQ(released_, 0);
+  EXPECT_TRUE(member_.hash_a_piece());
+  EXPECT_EQ(released_, 1);
+}
+
 TEST_F(MemberAlone, a_step_goes_from_the_offer_to_the_receipt) {
   member_.begin(step(1));
   member_.offer(chunk_of(1, 0));

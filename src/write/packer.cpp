@@ -7,7 +7,6 @@
 
 #include "base/assert.hpp"
 #include "format/codec.hpp"
-#include "shm/buffer_source.hpp"
 #include "write/hashed_copy.hpp"
 
 namespace forebay::write {
@@ -109,7 +108,9 @@ Result<Packer::Open> Packer::take_segment() {
   if (const auto segment = setup_.staging->try_take()) return Open{.segment = *segment};
   flush();
   if (setup_.press) setup_.press();
+  setup_.is_copying->store(false);
   const auto segment = setup_.staging->take(setup_.wait_max);
+  setup_.is_copying->store(true);
   if (!segment) return failure(segment.error());
   return Open{.segment = *segment};
 }
@@ -119,9 +120,11 @@ Status Packer::add(const BlockPlace& place, std::span<const std::byte> bytes) {
   if (!block) return failure(block.error());
   const format::BlockSeed seed = seed_of(place, block->field);
   const bool is_small = bytes.size() <= setup_.staging->segment_bytes();
+  setup_.is_copying->store(true);
   const Status added = bytes.empty() ? Status()
                        : is_small    ? add_small(*block, seed, bytes)
                                      : add_large(*block, seed, bytes);
+  setup_.is_copying->store(false);
   if (!added) return added;
   record_.extents.insert(record_.extents.end(), place.extents.begin(), place.extents.end());
   record_.blocks.push_back(*block);
@@ -235,22 +238,20 @@ void Packer::offer(Open open, Last last) {
   const auto memory = staging.segment(open.segment).first(bytes);
   std::ranges::fill(memory.subspan(open.fill), std::byte{});
   const auto offset = static_cast<std::uint64_t>(memory.data() - staging.memory().data());
-  std::vector<PackedChunk> chunks;
-  chunks.push_back({.chunk = {.step = setup_.step,
-                              .origin = setup_.origin,
-                              .region = open.region,
-                              .region_bytes = open.region_bytes,
-                              .offset = open.region_offset,
-                              .bytes = bytes,
-                              .is_last = last == Last::kYes},
-                    .bytes = memory,
-                    .memory = staging.name(),
-                    .memory_offset = offset,
-                    .to_hash = std::move(open.to_hash),
-                    .release = [staging = setup_.staging, segment = open.segment] {
-                      staging->give_back(segment);
-                    }});
-  setup_.offer(std::move(chunks));
+  setup_.offer({.chunk = {.step = setup_.step,
+                          .origin = setup_.origin,
+                          .region = open.region,
+                          .region_bytes = open.region_bytes,
+                          .offset = open.region_offset,
+                          .bytes = bytes,
+                          .is_last = last == Last::kYes},
+                .bytes = memory,
+                .memory = staging.name(),
+                .memory_offset = offset,
+                .to_hash = std::move(open.to_hash),
+                .release = [staging = setup_.staging, segment = open.segment] {
+                  staging->give_back(segment);
+                }});
 }
 
 Status Packer::adopt(const BlockPlace& place, AdoptedBuffer buffer) {
@@ -265,45 +266,17 @@ Status Packer::adopt(const BlockPlace& place, AdoptedBuffer buffer) {
   record_.blocks.push_back(*block);
   record_.raw_bytes += bytes.size();
   adopted_bytes_ += bytes.size();
-  offer_adopted(*block, seed, std::make_shared<Buffer>(std::move(buffer).take()), bytes.size());
+  const std::uint64_t pieces = format::piece_count(bytes.size());
+  record_.piece_checksums.resize(block->first_piece + pieces);
+  setup_.offer_adopted({.step = setup_.step,
+                        .origin = setup_.origin,
+                        .region = block->region,
+                        .size_bytes = bytes.size(),
+                        .first_piece = block->first_piece,
+                        .chunk_bytes = setup_.staging->segment_bytes(),
+                        .seed = seed,
+                        .buffer = std::make_shared<Buffer>(std::move(buffer).take())});
   return {};
-}
-
-/// In pieces that fit messages; the agent works out the checksums.
-void Packer::offer_adopted(const BlockRecord& block,
-                           format::BlockSeed seed,
-                           const std::shared_ptr<Buffer>& buffer,
-                           std::uint64_t size_bytes) {
-  const std::uint64_t room = format::round_up(size_bytes, format::kPageBytes);
-  const std::span<std::byte> memory(buffer->data(), room);
-  std::ranges::fill(memory.subspan(size_bytes), std::byte{});
-  const shm::MemoryPlace place = shm::BufferLease::place_of(*buffer);
-  const std::uint64_t step_bytes = setup_.staging->segment_bytes();
-  std::vector<PackedChunk> chunks;
-  for (std::uint64_t offset = 0; offset < room; offset += step_bytes) {
-    const std::uint64_t bytes = std::min(step_bytes, room - offset);
-    PackedChunk packed{.chunk = {.step = setup_.step,
-                                 .origin = setup_.origin,
-                                 .region = block.region,
-                                 .region_bytes = room,
-                                 .offset = offset,
-                                 .bytes = bytes,
-                                 .is_last = offset + bytes == room},
-                       .bytes = memory.subspan(offset, bytes),
-                       .memory = place.memory,
-                       .memory_offset = place.offset_bytes + offset,
-                       .to_hash = {},
-                       .release = [buffer] {}};
-    const auto raw = memory.first(size_bytes).subspan(offset, std::min(bytes, size_bytes - offset));
-    for (std::uint64_t piece = 0; piece < format::piece_count(raw.size()); ++piece) {
-      const std::uint64_t number = offset / kPieceBytes + piece;
-      packed.to_hash.push_back(
-          {record_.piece_checksums.size(), format::piece_seed(seed, number), piece_of(raw, piece)});
-      record_.piece_checksums.push_back(0);
-    }
-    chunks.push_back(std::move(packed));
-  }
-  setup_.offer(std::move(chunks));
 }
 
 }  // namespace forebay::write

@@ -8,6 +8,7 @@
 #include <forebay/error.hpp>
 #include <forebay/write_plan.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "format/checksum.hpp"
+#include "write/adopted_block.hpp"
 #include "write/packed_chunk.hpp"
 #include "write/plan_limits.hpp"
 #include "write/rank_step.hpp"
@@ -44,9 +46,11 @@ class Packer {
     Codec codec = Codec::kNone;
     int codec_level = 0;
     std::chrono::nanoseconds wait_max{};  ///< for memory
-    /// Those that come together, so that the agent is woken once.
-    std::function<void(std::vector<PackedChunk>)> offer;
+    std::function<void(PackedChunk)> offer;
+    std::function<void(AdoptedBlock)> offer_adopted;
     std::function<void()> press = {};  ///< told before it waits for memory
+    /// Set while bytes are copied: who hashes at that time takes the copy's memory bandwidth.
+    std::shared_ptr<std::atomic<bool>> is_copying = std::make_shared<std::atomic<bool>>(false);
   };
   explicit Packer(Setup setup);
   /// Gives back what was not offered.
@@ -90,10 +94,6 @@ class Packer {
                           std::uint64_t seed,
                           std::span<const std::byte> raw);
   void offer(Open open, Last last);
-  void offer_adopted(const BlockRecord& block,
-                     format::BlockSeed seed,
-                     const std::shared_ptr<Buffer>& buffer,
-                     std::uint64_t size_bytes);
 
   const Setup setup_;
   const format::StepSeed step_seed_;

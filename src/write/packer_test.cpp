@@ -57,8 +57,9 @@ class PackerAlone : public ::testing::Test {
     setup.dataset = kPackedDataset;
     setup.step = {kStep, 1};
     setup.origin = 3;
-    setup.offer = [this](std::vector<PackedChunk> chunks) {
-      std::ranges::move(chunks, std::back_inserter(offered_));
+    setup.offer = [this](PackedChunk chunk) { offered_.push_back(std::move(chunk)); };
+    setup.offer_adopted = [this](const AdoptedBlock& block) {
+      std::ranges::move(chunks_of(block), std::back_inserter(offered_));
     };
     setup.press = [this] { ++presses_; };
     packer_ = std::make_unique<Packer>(std::move(setup));
