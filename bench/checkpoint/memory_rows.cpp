@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What strategies take of memory, from samples that others have taken.
-#include <algorithm>
-#include <array>
-
 #include "bench/checkpoint/cases.hpp"
 #include "bench/checkpoint/own_rows.hpp"
 
@@ -15,9 +12,6 @@ using Failure = tl::unexpected<std::string>;
 constexpr double kMebibyteAsNumber = 1024.0 * 1024.0;
 constexpr std::string_view kBrigade = "forebay:brigade";
 constexpr std::string_view kGather = "forebay:gather,whole";
-/// Those whose memory is not what a plan says by itself.
-constexpr std::array<std::string_view, 2> kOtherMemory = {"forebay:brigade,16-mib",
-                                                          "forebay:gather,whole"};
 
 std::vector<double> each(const std::vector<Measured>& samples, double Measured::* member) {
   std::vector<double> values;
@@ -33,10 +27,6 @@ Peer in_mebibytes(std::string name, const std::vector<Measured>& samples) {
   return {std::move(name), "MiB", summarise(std::move(values))};
 }
 
-bool has_usual_memory(const std::string& name) {
-  return family_of(name) == kOurs && std::ranges::find(kOtherMemory, name) == kOtherMemory.end();
-}
-
 }  // namespace
 
 tl::expected<ResultRow, std::string> memory_over_plan(const Samples& samples) {
@@ -44,7 +34,7 @@ tl::expected<ResultRow, std::string> memory_over_plan(const Samples& samples) {
   std::optional<ResultRow> worst;
   std::vector<Peer> peers;
   for (const std::string& name : samples.names(in)) {
-    if (!has_usual_memory(name)) continue;
+    if (family_of(name) != kOurs) continue;
     const Summary share = summarise(each(samples.of(in, name), &Measured::staging_over_plan));
     peers.push_back({name, "1", share});
     if (worst && share.median <= worst->measured.median) continue;

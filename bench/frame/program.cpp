@@ -67,8 +67,9 @@ class MachineBlock {
   }
 
   nlohmann::json finish() {
+    // The other ranks of a job are not others.
     const double others_seconds =
-        probe::busy_cpu_seconds() - busy_before_ - (process_cpu_seconds() - own_before_);
+        probe::busy_cpu_seconds() - busy_before_ - (probe::program_cpu_seconds() - own_before_);
     json_["load_after"] = to_json(probe::current_load());
     json_["others_busy_cores"] = std::max(0.0, others_seconds / watch_.seconds());
     return json_;
@@ -77,7 +78,7 @@ class MachineBlock {
  private:
   nlohmann::json json_;
   double busy_before_ = probe::busy_cpu_seconds();
-  double own_before_ = process_cpu_seconds();
+  double own_before_ = probe::program_cpu_seconds();
   Stopwatch watch_;
 };
 

@@ -10,12 +10,13 @@
 
 namespace forebay::write {
 
-/// What one core does, in MB/s, with bytes that are in no cache. The defaults were measured on two
-/// cores that others used as well, by the loops of this folder; what counts is how they compare.
+/// What one core does, in MB/s, with bytes that are in no cache. The defaults were measured on a
+/// quiet machine of two Zen 3 cores, in put() and by hash_of(); what counts is how they compare,
+/// which on older and busier machines was much the same.
 struct HashingSpeeds {
-  double copy_mb_per_s = 4300;         ///< copy_past_cache()
-  double hashed_copy_mb_per_s = 2100;  ///< hashed_copy()
-  double hash_mb_per_s = 3900;         ///< hash_of()
+  double copy_mb_per_s = 9600;         ///< copy_past_cache()
+  double hashed_copy_mb_per_s = 5700;  ///< hashed_copy()
+  double hash_mb_per_s = 11000;        ///< hash_of()
 };
 
 /// The node that has the fewest cores for what its ranks do.
@@ -45,8 +46,8 @@ std::uint32_t cores_for_agents(const HashingPlace& place);
 /// the same bytes; what it takes longer than storage holds up the memory that put() waits for.
 HashingCost hashing_cost(const HashingPlace& place, const HashingSpeeds& speeds = {});
 
-/// "checksums by the agent, on 2 free cores of a node with 2 ranks (233 us for each MB, on the copy
-/// 476)".
+/// "checksums by the agent, on 2 free cores of a node with 2 ranks (104 us for each MB, on the copy
+/// 175)".
 std::string reason_of(const HashingPlace& place, const HashingCost& cost);
 
 }  // namespace forebay::write

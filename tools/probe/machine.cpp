@@ -61,6 +61,26 @@ unsigned usable_cores() {
   return static_cast<unsigned>(CPU_COUNT(&set));
 }
 
+double ticks_per_second() { return static_cast<double>(std::max(1L, sysconf(_SC_CLK_TCK))); }
+
+/// Of a process, from its "stat": the name, which may hold anything, ends with the last bracket,
+/// and the four times are the twelfth word behind it and those that follow.
+double cpu_seconds_of(const std::string& stat) {
+  constexpr int kWordsBefore = 11;
+  constexpr int kTimes = 4;  // user and system, its own and of children that it has waited for
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream words(stat.substr(name_end + 1));
+  std::string skipped;
+  for (int word = 0; word < kWordsBefore; ++word)
+    words >> skipped;
+  double ticks = 0;
+  double time = 0;
+  for (int one = 0; one < kTimes && words >> time; ++one)
+    ticks += time;
+  return ticks / ticks_per_second();
+}
+
 }  // namespace
 
 Machine describe_machine() {
@@ -86,13 +106,24 @@ Load current_load() {
   return load;
 }
 
+double program_cpu_seconds() {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const fs::path own = fs::read_symlink("/proc/self/exe", none);
+  double seconds = 0;
+  for (const auto& entry : fs::directory_iterator("/proc", none)) {
+    if (fs::read_symlink(entry.path() / "exe", none) == own)
+      seconds += cpu_seconds_of(read_text(entry.path() / "stat"));
+  }
+  return seconds;
+}
+
 double busy_cpu_seconds() {
   std::istringstream line(read_text("/proc/stat"));
   std::string name;
   double user = 0, nice = 0, system = 0, idle = 0, io_wait = 0, irq = 0, soft_irq = 0, steal = 0;
   line >> name >> user >> nice >> system >> idle >> io_wait >> irq >> soft_irq >> steal;
-  const auto ticks_per_second = static_cast<double>(std::max(1L, sysconf(_SC_CLK_TCK)));
-  return (user + nice + system + irq + soft_irq + steal) / ticks_per_second;
+  return (user + nice + system + irq + soft_irq + steal) / ticks_per_second();
 }
 
 nlohmann::json to_json(const Machine& machine) {

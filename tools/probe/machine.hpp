@@ -48,6 +48,10 @@ Load current_load();
 /// only late.
 double busy_cpu_seconds();
 
+/// The same of all processes here that run the calling one's program, as the ranks of a job do, and
+/// of the children that they have waited for.
+double program_cpu_seconds();
+
 nlohmann::json to_json(const Machine& machine);
 nlohmann::json to_json(const Load& load);
 

@@ -2,7 +2,12 @@
 // The probe finds on any Linux what every Linux has, and its parsing of /proc-like text is right.
 #include "tools/probe/machine.hpp"
 
+#include <csignal>
+#include <ctime>
+
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "tools/probe/file_system.hpp"
@@ -57,6 +62,26 @@ TEST(Machine, busy_time_only_grows) {
   const double before = busy_cpu_seconds();
   EXPECT_GT(before, 0);
   EXPECT_GE(busy_cpu_seconds(), before);
+}
+
+TEST(Machine, time_of_a_program_is_that_of_its_processes_and_of_their_children) {
+  constexpr double kSeconds = 0.2;
+  const double before = program_cpu_seconds();
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    while (::clock() < kSeconds * CLOCKS_PER_SEC) {
+    }
+    for (;;)
+      ::pause();
+  }
+  const auto has_grown = [&] { return program_cpu_seconds() - before > kSeconds / 2; };
+  for (int look = 0; look < 2000 && !has_grown(); ++look)
+    ::usleep(10'000);
+  EXPECT_TRUE(has_grown()) << "a process of the program";
+  ASSERT_EQ(::kill(child, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(has_grown()) << "a child that was waited for";
 }
 
 TEST(FileSystem, of_the_current_folder_has_a_type_and_space) {
