@@ -16,12 +16,17 @@ constexpr std::uint32_t kStepsOfRun = 5;
 /// A block of each rank.
 constexpr ByEffort<std::uint64_t> kCallBytes = {.quick = 4_MiB, .usual = 64_MiB, .full = 64_MiB};
 
+/// About what a step takes until it is durable. Copies one right after the other find caches,
+/// tables of pages and processors warm, as nobody does between checkpoints.
+constexpr double kRhythmSeconds = 0.1;
+
 Variant variant_of(std::string name, Piece piece, std::uint32_t ranks, Context& context) {
   Order order;
   order.task = Task::kPiece;
   order.writers = ranks;
   order.step_bytes = context.choose(kCallBytes) * ranks;
-  order.piece = {.piece = piece, .steps = kStepsOfRun};
+  const double pause_s = piece == Piece::kAdopt ? 0 : kRhythmSeconds;
+  order.piece = {.piece = piece, .steps = kStepsOfRun, .pause_s = pause_s};
   order.set_folder(context.folder() / "pieces");
   const auto measure = [order]() -> Result<double> {
     return everybody().order(order).map([](const Measured& one) { return one.blocked_s; });

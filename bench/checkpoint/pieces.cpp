@@ -24,14 +24,14 @@ constexpr std::uint64_t kStagingBytes = 64_MiB;
 constexpr std::uint64_t kPieceBytes = 1_MiB;
 constexpr std::uint64_t kPage = shm::kDirectBytes;
 
+void pause(const PieceSettings& settings) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(settings.pause_s));
+}
+
 struct StepTimes {
   double call_s = 0;
   double all_s = 0;
 };
-
-/// About what a step takes until it is durable: copies one right after the other find caches,
-/// tables of pages and processors warm, as between checkpoints nobody does.
-constexpr std::chrono::milliseconds kRhythm(100);
 
 /// Lets nothing be known of what lies there, so that writing it is not optimised away.
 void keep(std::span<const std::byte> bytes) { asm volatile("" : : "g"(bytes.data()) : "memory"); }
@@ -39,7 +39,6 @@ void keep(std::span<const std::byte> bytes) { asm volatile("" : : "g"(bytes.data
 StepTimes copy_once(std::span<const std::byte> block,
                     std::span<std::byte> room,
                     std::uint64_t piece_bytes) {
-  std::this_thread::sleep_for(kRhythm);
   const Stopwatch watch;
   for (std::uint64_t at = 0; at < block.size(); at += piece_bytes)
     std::memcpy(room.data() + at, block.data() + at, std::min(piece_bytes, block.size() - at));
@@ -74,7 +73,7 @@ class StepTaker {
       buffer = std::move(*made);
       std::memcpy(buffer.data(), block_.data(), block_.size());
     }
-    std::this_thread::sleep_for(std::chrono::duration<double>(settings_.pause_s));
+    pause(settings_);
     const Stopwatch watch;
     auto step = dataset_->begin_step(number);
     const double begun_s = watch.seconds();
@@ -140,7 +139,9 @@ Result<std::vector<StepTimes>> take_copies(const PieceSettings& settings,
   for (std::uint32_t step = 0; step <= settings.steps; ++step) {
     if (offset + block.size() > room_bytes) offset = 0;
     const auto into = room->bytes().subspan(offset, block.size());
+    pause(settings);
     const StepTimes whole = copy_once(block, into, block.size());
+    pause(settings);
     const StepTimes in_pieces = copy_once(block, into, kPieceBytes);
     if (step > 0) times.push_back(whole.call_s < in_pieces.call_s ? whole : in_pieces);
     offset += block.size();

@@ -23,7 +23,7 @@ enum class Piece : std::uint32_t {
 struct PieceSettings {
   Piece piece = Piece::kAdopt;
   std::uint32_t steps = 5;  ///< that count; one more comes before them, unless there is no pause
-  double pause_s = 0;       ///< before each begin_step() of kBeginStep
+  double pause_s = 0;       ///< before each step, or copy
 };
 
 /// Collective. `blocked_s` is the median of the call over the steps, `total_s` that of begin_step()

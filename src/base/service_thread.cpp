@@ -47,6 +47,8 @@ Result<std::thread> start_service_thread(const char* name, std::function<void()>
 }
 
 void interrupt_nobody() noexcept {
+  // Who was given another policy by its user keeps it.
+  if (::sched_getscheduler(0) != SCHED_OTHER) return;
   const sched_param no_priority{};
   static_cast<void>(::sched_setscheduler(0, SCHED_BATCH, &no_priority));
 }

@@ -17,7 +17,7 @@ Result<std::thread> start_service_thread(const char* name, std::function<void()>
 
 /// The calling thread waits for a free core, or its turn, when it wakes up, in place of taking the
 /// core of who woke it. For threads that compute for longer than others can wait. No more than a
-/// wish: where the system refuses (Linux: SCHED_BATCH), nothing changes.
+/// wish (Linux: SCHED_BATCH): nothing changes where the system refuses, or the user has chosen.
 void interrupt_nobody() noexcept;
 
 }  // namespace forebay

@@ -25,7 +25,7 @@ Result<std::shared_ptr<Agent>> Agent::start(Setup setup) {
   std::shared_ptr<Agent> agent(new Agent(std::move(setup), std::move(*bell)));
   auto thread = start_service_thread("fb-dataset", [raw = agent.get()] {
     // It hashes, and the application, which woke it, would wait for its core meanwhile.
-    interrupt_nobody();
+    if (raw->member_) interrupt_nobody();
     raw->run();
   });
   if (!thread) return failure(thread.error());
@@ -96,8 +96,9 @@ void Agent::run() {
     const TimePoint now = std::chrono::steady_clock::now();
     if (owner_) owner_->tick(now);
     if (coordinator_) coordinator_->tick(now);
-    wait(now);
-    run_posted();
+    const Inbox::Bell bell = wait(now);
+    for (const auto& work : inbox_.take(bell))
+      work();
     office_->attend(*this);
     if (member_ && may_hash()) member_->hash_a_piece();
     written_bytes_.store(writer_.written_bytes(), std::memory_order_relaxed);
@@ -110,13 +111,14 @@ bool Agent::is_over() const noexcept {
   return is_free && office_->queued_bytes() == 0;
 }
 
-/// Hashing beside a copy makes both slower, and need not be done before storage is.
+/// Hashing beside a copy makes both slower. It can wait for as long as storage, or another rank,
+/// has to do with the same bytes; then it is all that holds their memory.
 bool Agent::may_hash() const noexcept {
-  return !is_copying_.load(std::memory_order_relaxed) || !member_->is_being_written();
+  return !is_copying_.load(std::memory_order_relaxed) || member_->is_hashing_awaited();
 }
 
 /// Sleeps until there is something to do.
-void Agent::wait(TimePoint now) {
+Inbox::Bell Agent::wait(TimePoint now) {
   std::array<pollfd, 2> entries{
       {{office_->descriptor(), POLLIN, 0}, {inbox_.descriptor().get(), POLLIN, 0}}};
   std::optional<TimePoint> due = office_->due();
@@ -132,11 +134,7 @@ void Agent::wait(TimePoint now) {
   }
   if (member_ && member_->has_pieces_to_hash()) wait_ms = may_hash() ? 0 : Inbox::kDozeMs;
   ::poll(entries.data(), entries.size(), inbox_.rest(wait_ms));
-}
-
-void Agent::run_posted() {
-  for (const auto& work : inbox_.take())
-    work();
+  return (entries[1].revents & POLLIN) != 0 ? Inbox::Bell::kHeard : Inbox::Bell::kSilent;
 }
 
 /// Ends what is left: files first, so that nothing more is written out of memory that goes.
@@ -145,11 +143,11 @@ void Agent::end() {
   const Error why = error(ErrorClass::kClosed, "write a dataset", "it was ended before this step");
   setup_.round_caller.reset();
   setup_.lane->stop(why);
-  run_posted();
+  for (const auto& work : inbox_.close())
+    work();
   if (setup_.lease && setup_.publisher->may_remove_others() && setup_.lease->check())
     remove_leftovers(setup_.path, setup_.publisher->steps(), setup_.first_group + kGroupsOfOpening);
   setup_.lease.reset();
-  inbox_.close();
   {
     const std::lock_guard lock(mutex_);
     has_ended_ = true;

@@ -93,8 +93,7 @@ class Agent final : public AgentContext, private comm::PostReceiver {
  private:
   explicit Agent(Setup setup, shm::Doorbell bell);
   void run();
-  void run_posted();
-  void wait(TimePoint now);
+  Inbox::Bell wait(TimePoint now);
   void end();
 
   bool is_over() const noexcept;

@@ -11,8 +11,7 @@
 namespace forebay::write {
 
 /// What one core does, in MB/s, with bytes that are in no cache. The defaults were measured on a
-/// quiet machine of two Zen 3 cores, in put() and by hash_of(); what counts is how they compare,
-/// which on older and busier machines was much the same.
+/// quiet machine of two Zen 3 cores, in put() and by hash_of(); what counts is how they compare.
 struct HashingSpeeds {
   double copy_mb_per_s = 9600;         ///< copy_past_cache()
   double hashed_copy_mb_per_s = 5700;  ///< hashed_copy()

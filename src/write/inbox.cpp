@@ -36,25 +36,26 @@ int Inbox::rest(int wait_ms) {
   return wait_ms;
 }
 
-std::vector<Inbox::Work> Inbox::take() {
+std::vector<Inbox::Work> Inbox::take(Bell bell) {
   std::vector<Work> all;
-  bool was_rung = false;
   {
     const std::lock_guard lock(mutex_);
     all.swap(posted_);
     state_ = State::kAwake;
-    was_rung = std::exchange(is_rung_, false);
+    is_rung_ = false;
   }
-  // Who rings from now on has said so, and rest() knows it.
-  if (was_rung) bell_.clear();
+  // A ring that comes late is heard next time. Of one that is cleared here and was meant for later,
+  // rest() knows.
+  if (bell == Bell::kHeard) bell_.clear();
   return all;
 }
 
-void Inbox::close() {
-  std::vector<Work> dropped;
+std::vector<Inbox::Work> Inbox::close() {
+  std::vector<Work> all;
   const std::lock_guard lock(mutex_);
   is_closed_ = true;
-  dropped.swap(posted_);
+  all.swap(posted_);
+  return all;
 }
 
 }  // namespace forebay::write

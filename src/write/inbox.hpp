@@ -20,6 +20,7 @@ class Inbox {
   /// How long an agent dozes: what is to be done soon can wait for it.
   static constexpr int kDozeMs = 1;
   enum class Haste : std::uint8_t { kNow, kSoon };
+  enum class Bell : std::uint8_t { kSilent, kHeard };
 
   explicit Inbox(shm::Doorbell bell) : bell_(std::move(bell)) {}
 
@@ -34,10 +35,11 @@ class Inbox {
   /// To be asked right before poll(): for how long the agent may sleep that wants to for `wait_ms`
   /// (as in poll()). Not at all if there is something to do.
   int rest(int wait_ms);
-  /// All there is, in order. The agent is awake until it asks to rest again.
-  std::vector<Work> take();
-  /// What is there is dropped, and nothing more is kept.
-  void close();
+  /// All there is, in order. The agent is awake until it asks to rest again. kHeard: poll()
+  /// found descriptor() readable, be it for a ring whose work was taken before.
+  std::vector<Work> take(Bell bell);
+  /// The same for the last time: nothing more is kept.
+  std::vector<Work> close();
 
  private:
   enum class State : std::uint8_t { kAwake, kDozing, kAsleep };

@@ -52,7 +52,6 @@ void Member::offer(PackedChunk packed) {
   const OfferLetter letter{chunk, number, packed.memory, packed.memory_offset};
   const std::size_t pieces = packed.to_hash.size();
   held_.emplace(number, Held{std::move(packed), true, pieces});
-  ++needed_elsewhere_;
   const comm::Rank me = context_.rank();
   const comm::Rank next{context_.routes().next_of(me.number).value_or(me.number)};
   context_.send(next, LetterKind::kOffer, {}, bytes_of_letter(letter));
@@ -96,7 +95,7 @@ void Member::send_bytes(comm::Rank to, std::uint64_t chunk) {
 void Member::taken(std::uint64_t chunk) {
   const auto found = held_.find(chunk);
   if (found == held_.end()) return;
-  if (std::exchange(found->second.is_needed_elsewhere, false)) --needed_elsewhere_;
+  found->second.is_needed_elsewhere = false;
   let_go(chunk);
 }
 
@@ -105,6 +104,10 @@ void Member::let_go(std::uint64_t chunk) {
   if (found->second.is_needed_elsewhere || found->second.pieces_left > 0) return;
   found->second.packed.release();
   held_.erase(found);
+}
+
+bool Member::is_hashing_awaited() const {
+  return !to_hash_.empty() && !held_.at(to_hash_.front().chunk).is_needed_elsewhere;
 }
 
 bool Member::hash_a_piece() {
@@ -220,7 +223,6 @@ void Member::end(const Error& why) {
   to_hash_.clear();
   for (auto& [step, own] : steps_)
     own.pieces_left = 0;
-  needed_elsewhere_ = 0;
   for (auto& [number, held] : std::exchange(held_, {}))
     held.packed.release();
   std::vector<StepName> mine;

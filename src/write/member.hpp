@@ -57,8 +57,8 @@ class Member {
   bool hash_a_piece();
   bool has_left() const noexcept { return has_left_; }
   bool has_pieces_to_hash() const noexcept { return !to_hash_.empty(); }
-  /// Whether something of what is held here is not with storage, or another rank, yet.
-  bool is_being_written() const noexcept { return needed_elsewhere_ > 0; }
+  /// Whether the next of these is all that its memory is held for.
+  bool is_hashing_awaited() const;
   /// The end: whatever is not resolved gets `why`.
   void end(const Error& why);
 
@@ -97,7 +97,6 @@ class Member {
   std::optional<StepName> last_begun_;
   std::map<StepName, Error> failed_before_;  ///< steps that failed before this rank began them
   std::map<std::uint64_t, Held> held_;
-  std::size_t needed_elsewhere_ = 0;  ///< of these
   std::deque<Waiting> to_hash_;
   std::uint64_t next_chunk_ = 0;
   std::map<std::uint32_t, Error> lost_;

@@ -78,18 +78,19 @@ class MemberAlone : public ::testing::Test {
   Member member_;
 };
 
-TEST_F(MemberAlone, it_knows_whether_storage_has_something_of_it_to_write) {
-  EXPECT_FALSE(member_.is_being_written());
+TEST_F(MemberAlone, hashing_is_awaited_when_storage_is_done_with_the_bytes) {
+  EXPECT_FALSE(member_.is_hashing_awaited()) << "there is nothing to hash";
   member_.begin(step(1));
   PackedChunk chunk = chunk_of(1, 0);
   chunk.to_hash = {{.number = 0, .seed = 1, .bytes = bytes_}};
   member_.offer(std::move(chunk));
-  EXPECT_TRUE(member_.is_being_written());
+  EXPECT_FALSE(member_.is_hashing_awaited());
   member_.taken(offered_chunk());
-  EXPECT_FALSE(member_.is_being_written()) << "only its checksum is missing";
+  EXPECT_TRUE(member_.is_hashing_awaited());
   EXPECT_EQ(released_, 0);
   EXPECT_TRUE(member_.hash_a_piece());
   EXPECT_EQ(released_, 1);
+  EXPECT_FALSE(member_.is_hashing_awaited());
 }
 
 TEST_F(MemberAlone, a_step_goes_from_the_offer_to_the_receipt) {

@@ -29,6 +29,18 @@ std::uint64_t elements_of(std::span<const std::uint64_t> counts) {
   return elements;
 }
 
+/// To the end of its scope.
+class Copying {
+ public:
+  explicit Copying(std::atomic<bool>& flag) : flag_(flag) { flag_.store(true); }
+  ~Copying() { flag_.store(false); }
+  Copying(const Copying&) = delete;
+  Copying& operator=(const Copying&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
 std::span<const std::byte> piece_of(std::span<const std::byte> bytes, std::uint64_t piece) {
   const std::uint64_t begin = piece * kPieceBytes;
   return bytes.subspan(begin, std::min(kPieceBytes, bytes.size() - begin));
@@ -106,9 +118,9 @@ Result<BlockRecord> Packer::begin_block(const BlockPlace& place, std::uint64_t b
 /// What is waiting goes first if there is none: its memory may be what is waited for.
 Result<Packer::Open> Packer::take_segment() {
   if (const auto segment = setup_.staging->try_take()) return Open{.segment = *segment};
+  setup_.is_copying->store(false);
   flush();
   if (setup_.press) setup_.press();
-  setup_.is_copying->store(false);
   const auto segment = setup_.staging->take(setup_.wait_max);
   setup_.is_copying->store(true);
   if (!segment) return failure(segment.error());
@@ -120,11 +132,10 @@ Status Packer::add(const BlockPlace& place, std::span<const std::byte> bytes) {
   if (!block) return failure(block.error());
   const format::BlockSeed seed = seed_of(place, block->field);
   const bool is_small = bytes.size() <= setup_.staging->segment_bytes();
-  setup_.is_copying->store(true);
+  const Copying copying(*setup_.is_copying);
   const Status added = bytes.empty() ? Status()
                        : is_small    ? add_small(*block, seed, bytes)
                                      : add_large(*block, seed, bytes);
-  setup_.is_copying->store(false);
   if (!added) return added;
   record_.extents.insert(record_.extents.end(), place.extents.begin(), place.extents.end());
   record_.blocks.push_back(*block);

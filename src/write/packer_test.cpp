@@ -57,11 +57,18 @@ class PackerAlone : public ::testing::Test {
     setup.dataset = kPackedDataset;
     setup.step = {kStep, 1};
     setup.origin = 3;
-    setup.offer = [this](PackedChunk chunk) { offered_.push_back(std::move(chunk)); };
+    setup.offer = [this](PackedChunk chunk) {
+      was_copying_ = *is_copying_;
+      offered_.push_back(std::move(chunk));
+    };
     setup.offer_adopted = [this](const AdoptedBlock& block) {
       std::ranges::move(chunks_of(block), std::back_inserter(offered_));
     };
-    setup.press = [this] { ++presses_; };
+    is_copying_ = setup.is_copying;
+    setup.press = [this] {
+      ++presses_;
+      EXPECT_FALSE(*is_copying_) << "it is about to wait";
+    };
     packer_ = std::make_unique<Packer>(std::move(setup));
   }
   void add(std::uint64_t number, const std::vector<double>& values) {
@@ -138,6 +145,8 @@ class PackerAlone : public ::testing::Test {
   std::shared_ptr<Staging> staging_;
   std::vector<PackedChunk> offered_;
   int presses_ = 0;
+  std::shared_ptr<std::atomic<bool>> is_copying_;
+  bool was_copying_ = false;  ///< when the newest chunk was offered
   std::unique_ptr<Packer> packer_;
 };
 
@@ -319,6 +328,16 @@ TEST_F(PackerAlone, what_does_not_suit_its_shape_or_field_is_refused_and_leaves_
   expect_holds(0, values);
 }
 
+TEST_F(PackerAlone, it_says_that_it_copies_as_long_as_it_does) {
+  start(4);
+  add(0, noise(4 * kPieceBytes / sizeof(double), 1));
+  ASSERT_GT(offered_.size(), 1U);
+  EXPECT_TRUE(was_copying_);
+  EXPECT_FALSE(*is_copying_);
+  EXPECT_FALSE(packer_->add(part(0, 3), {})) << "three elements without bytes";
+  EXPECT_FALSE(*is_copying_);
+}
+
 TEST_F(PackerAlone, without_memory_it_offers_what_waits_presses_and_says_so) {
   start(1);
   const auto large = noise(170'000, 1);
@@ -328,6 +347,7 @@ TEST_F(PackerAlone, without_memory_it_offers_what_waits_presses_and_says_so) {
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().kind(), ErrorClass::kLimit) << full.error().message();
   EXPECT_EQ(presses_, 1);
+  EXPECT_FALSE(*is_copying_);
   ASSERT_EQ(offered_.size(), 1U) << "whose memory is what is waited for";
   release_all();
   EXPECT_TRUE(packer_->add(part(2, large.size()), bytes));

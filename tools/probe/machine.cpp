@@ -63,22 +63,28 @@ unsigned usable_cores() {
 
 double ticks_per_second() { return static_cast<double>(std::max(1L, sysconf(_SC_CLK_TCK))); }
 
-/// Of a process, from its "stat": the name, which may hold anything, ends with the last bracket,
-/// and the four times are the twelfth word behind it and those that follow.
-double cpu_seconds_of(const std::string& stat) {
-  constexpr int kWordsBefore = 11;
-  constexpr int kTimes = 4;  // user and system, its own and of children that it has waited for
+struct ProcessTime {
+  long parent = 0;
+  double seconds = 0;  ///< user and system, its own and of children that it has waited for
+};
+
+/// From a process's "stat": the name, which may hold anything, ends with the last bracket; the
+/// parent is the second word behind it, and the times are the twelfth and the three after it.
+ProcessTime time_in(const std::string& stat) {
+  constexpr int kParent = 2;
+  constexpr int kFirstTime = 12;
+  constexpr int kLastTime = 15;
+  ProcessTime found;
   const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return 0;
+  if (name_end == std::string::npos) return found;
   std::istringstream words(stat.substr(name_end + 1));
-  std::string skipped;
-  for (int word = 0; word < kWordsBefore; ++word)
-    words >> skipped;
-  double ticks = 0;
-  double time = 0;
-  for (int one = 0; one < kTimes && words >> time; ++one)
-    ticks += time;
-  return ticks / ticks_per_second();
+  std::string word;
+  for (int number = 1; number <= kLastTime && words >> word; ++number) {
+    if (number == kParent) found.parent = std::strtol(word.c_str(), nullptr, 10);
+    if (number >= kFirstTime) found.seconds += std::strtod(word.c_str(), nullptr);
+  }
+  found.seconds /= ticks_per_second();
+  return found;
 }
 
 }  // namespace
@@ -112,8 +118,9 @@ double program_cpu_seconds() {
   const fs::path own = fs::read_symlink("/proc/self/exe", none);
   double seconds = 0;
   for (const auto& entry : fs::directory_iterator("/proc", none)) {
-    if (fs::read_symlink(entry.path() / "exe", none) == own)
-      seconds += cpu_seconds_of(read_text(entry.path() / "stat"));
+    if (own.empty() || fs::read_symlink(entry.path() / "exe", none) != own) continue;
+    const ProcessTime time = time_in(read_text(entry.path() / "stat"));
+    if (time.parent == ::getppid()) seconds += time.seconds;
   }
   return seconds;
 }

@@ -48,8 +48,9 @@ Load current_load();
 /// only late.
 double busy_cpu_seconds();
 
-/// The same of all processes here that run the calling one's program, as the ranks of a job do, and
-/// of the children that they have waited for.
+/// The same of all processes that run the calling one's program and were started by the same
+/// parent, as the ranks of a job are on a node, and of the children that they have waited for; 0
+/// where /proc does not tell.
 double program_cpu_seconds();
 
 nlohmann::json to_json(const Machine& machine);
