@@ -36,6 +36,7 @@ def check_headers_alone(tree: SourceTree) -> list[Finding]:
     """Each header compiles as the only thing in a file."""
     version = run([COMPILER, "--version"], tree.root)[1]
     compiler = [COMPILER, *_flags(tree.root)]
+    mpi = pinned(tree.texts.get("requirements.txt", ""), "mpich")
     headers = [path for path in tree.cpp_files(*FOLDERS) if path.endswith(".hpp")]
     prefix_of = {path: prefix_for(tree.system_includes(path)) for path in headers}
     questions = [
@@ -44,7 +45,7 @@ def check_headers_alone(tree: SourceTree) -> list[Finding]:
             path,
             [*compiler, "-fsyntax-only", *_include(prefix_of[path]), "-include", path]
             + ["-x", "c++", "/dev/null"],
-            version + tree.texts.get("requirements.txt", "") + tree.closure_hash(path),
+            version + mpi + tree.closure_hash(path),
         )
         for path in headers
     ]
@@ -52,6 +53,12 @@ def check_headers_alone(tree: SourceTree) -> list[Finding]:
     for name in asked - {None}:
         _compile_prefix(name, compiler, tree.root)
     return ask_all(questions, tree.root)
+
+
+def pinned(requirements: str, package: str) -> str:
+    """The line that pins a package; empty if none does."""
+    lines = requirements.splitlines()
+    return next((line for line in lines if line.startswith(f"{package}==")), "")
 
 
 def prefix_for(includes: frozenset[str]) -> str | None:

@@ -59,3 +59,9 @@ def test_only_what_a_header_includes_anyway_stands_before_it():
     assert headers.prefix_for(frozenset(sets["usual"])) == "usual"
     assert headers.prefix_for(frozenset(sets["usual"]) - {"span"}) is None
     assert headers.prefix_for(frozenset(sets["waiting"]) | {"list"}) == "waiting"
+
+
+def test_of_all_wheels_the_one_with_a_header_counts():
+    wheels = "mpich==5.0.2\nmpich-more==1\npytest==9.2.0\n"
+    assert headers.pinned(wheels, "mpich") == "mpich==5.0.2"
+    assert headers.pinned("pytest==9.2.0\n", "mpich") == ""
