@@ -60,8 +60,8 @@ class Agent final : public AgentContext, private comm::PostReceiver {
   bool tell(std::function<void(Member&)> what, Inbox::Haste haste = Inbox::Haste::kNow);
   /// Any thread: the application waits for memory, which should come back without other ranks.
   void press();
-  /// For the application to say when it copies: pieces are hashed at other times, as long as
-  /// storage is busy with what there is.
+  /// For the application to say when it copies: meanwhile no pieces are hashed but those whose
+  /// bytes nobody else holds any more.
   static std::shared_ptr<std::atomic<bool>> is_copying(const std::shared_ptr<Agent>& agent) {
     return {agent, &agent->is_copying_};
   }
