@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether each header compiles as the only thing in a file.
 
-What most headers include of the system takes longer than all the rest, so it is compiled once. That
-hides nothing: only what a header includes anyway stands before it.
+Many are asked about in one go, one behind the other, if each includes, directly or not, all that
+stands before it: then nothing is hidden. What most headers include of the system stands in front,
+compiled once, where that holds for it too. Headers of a file that fails are compiled alone.
 """
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching as matching
+
+from tidy import programs
 from tidy.finding import Finding
-from tidy.programs import COMPILER, Question, ask_all, is_remembered, run
 from tidy.tree import SourceTree
 
 FOLDERS = ("include", "src", "apps", "bench", "tools")
@@ -34,25 +40,63 @@ PREFIX_SETS = {
 
 def check_headers_alone(tree: SourceTree) -> list[Finding]:
     """Each header compiles as the only thing in a file."""
-    version = run([COMPILER, "--version"], tree.root)[1]
-    compiler = [COMPILER, *_flags(tree.root)]
+    version = programs.run([programs.COMPILER, "--version"], tree.root)[1]
+    compiler = [programs.COMPILER, *_flags(tree.root)]
     mpi = pinned(tree.texts.get("requirements.txt", ""), "mpich")
     headers = [path for path in tree.cpp_files(*FOLDERS) if path.endswith(".hpp")]
-    prefix_of = {path: prefix_for(tree.system_includes(path)) for path in headers}
-    questions = [
-        Question(
+    questions = {
+        path: programs.Question(
             "headers-alone",
             path,
-            [*compiler, "-fsyntax-only", *_include(prefix_of[path]), "-include", path]
-            + ["-x", "c++", "/dev/null"],
+            [*compiler, "-fsyntax-only", "-include", path, "-x", "c++", "/dev/null"],
             version + mpi + tree.closure_hash(path),
         )
         for path in headers
-    ]
-    asked = {prefix_of[one.path] for one in questions if not is_remembered(one)}
-    for name in asked - {None}:
+    }
+    unknown = [path for path, question in questions.items() if not programs.is_remembered(question)]
+    proven = _proven_in_chains(tree, chains_of({path: seen_by(tree, path) for path in unknown}))
+    for path in proven:
+        programs.remember(questions[path], [])
+    return programs.ask_all(list(questions.values()), tree.root)
+
+
+def seen_by(tree: SourceTree, path: str) -> frozenset[str]:
+    """All that a header includes, directly or not, itself among it."""
+    return tree.closure(path) | {f"<{name}>" for name in tree.system_includes(path)}
+
+
+def chains_of(seen: dict[str, frozenset[str]]) -> list[list[str]]:
+    """The headers in as few lists as can be, in each of which every header sees all that those
+    before it see (Dilworth, found as a matching of each header with the one behind it)."""
+    paths = sorted(seen, key=lambda path: (len(seen[path]), path))
+    fits = [[seen[first] < seen[second] for second in paths] for first in paths]
+    behind = matching(csr_array(fits, dtype=bool), perm_type="column") if paths else []
+    next_of = {paths[i]: paths[j] for i, j in enumerate(behind) if j >= 0}
+    chains = []
+    for path in set(paths) - set(next_of.values()):
+        chain = [path]
+        while chain[-1] in next_of:
+            chain.append(next_of[chain[-1]])
+        chains.append(chain)
+    return sorted(chains)
+
+
+def _proven_in_chains(tree: SourceTree, chains: list[list[str]]) -> list[str]:
+    """The headers of those chains that compile."""
+    compiler = [programs.COMPILER, *_flags(tree.root)]
+    prefix_of = {chain[0]: prefix_for(tree.system_includes(chain[0])) for chain in chains}
+    for name in set(prefix_of.values()) - {None}:
         _compile_prefix(name, compiler, tree.root)
-    return ask_all(questions, tree.root)
+
+    def proven_in(chain: list[str]) -> list[str]:
+        included = [word for path in chain for word in ("-include", path)]
+        command = [*compiler, "-fsyntax-only", *_include(prefix_of[chain[0]]), *included]
+        command += ["-x", "c++", "/dev/null"]
+        code, _ = programs.run(command, tree.root, programs.ONE_FILE_LIMIT_S)
+        return chain if code == 0 else []
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [path for proven in pool.map(proven_in, chains) for path in proven]
 
 
 def pinned(requirements: str, package: str) -> str:
@@ -82,7 +126,7 @@ def _compile_prefix(name: str, compiler: list[str], root: Path) -> None:
     header.parent.mkdir(parents=True, exist_ok=True)
     header.write_text(text, encoding="utf-8")
     place = header.relative_to(root)
-    run([*compiler, "-x", "c++-header", str(place), "-o", f"{place}.gch"], root)
+    programs.run([*compiler, "-x", "c++-header", str(place), "-o", f"{place}.gch"], root)
 
 
 def _flags(root: Path) -> list[str]:
@@ -95,5 +139,5 @@ def _flags(root: Path) -> list[str]:
 
 def _flags_of_package(name: str, root: Path) -> list[str]:
     """What a header of this package needs; nothing where it is not installed."""
-    code, output = run(["pkg-config", "--cflags", name], root)
+    code, output = programs.run(["pkg-config", "--cflags", name], root)
     return output.split() if code == 0 else []

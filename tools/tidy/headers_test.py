@@ -25,15 +25,22 @@ def test_a_verdict_is_forgotten_when_an_included_header_changes(plant):
 def test_a_verdict_is_remembered_good_or_bad(plant, monkeypatch):
     tree = plant({"src/base/a.hpp": "int f(\n", "src/base/b.hpp": "int f();\n"})
     first = headers.check_headers_alone(tree)
+    asked = compilations(monkeypatch)
+    assert headers.check_headers_alone(tree) == first
+    assert asked == []
+
+
+def compilations(monkeypatch):
+    """The commands that look at headers from now on."""
     real, asked = programs.run, []
 
     def counting(command, *rest):
-        asked.append(command)
+        if "-fsyntax-only" in command:
+            asked.append(command)
         return real(command, *rest)
 
     monkeypatch.setattr(programs, "run", counting)
-    assert headers.check_headers_alone(tree) == first
-    assert [command for command in asked if "-fsyntax-only" in command] == []
+    return asked
 
 
 def test_a_time_out_is_a_finding_and_not_remembered(plant, monkeypatch):
@@ -42,6 +49,47 @@ def test_a_time_out_is_a_finding_and_not_remembered(plant, monkeypatch):
     assert len(headers.check_headers_alone(tree)) == 1
     monkeypatch.undo()
     assert headers.check_headers_alone(tree) == []
+
+
+def test_headers_behind_each_other_are_compiled_in_one_go(plant, monkeypatch):
+    files = {
+        "src/base/a.hpp": "#pragma once\nusing A = int;\n",
+        "src/base/b.hpp": '#pragma once\n#include "base/a.hpp"\nusing B = A;\n',
+        "src/base/c.hpp": '#pragma once\n#include <string>\n#include "base/b.hpp"\nusing C = B;\n',
+    }
+    asked = compilations(monkeypatch)
+    assert headers.check_headers_alone(plant(files)) == []
+    assert len(asked) == 1
+
+
+def test_no_header_is_helped_by_one_that_stands_before_it(plant):
+    files = {
+        "src/base/a.hpp": "#pragma once\n#include <string>\n",
+        "src/base/b.hpp": "#pragma once\ninline std::string f() { return {}; }\n",
+        "src/base/c.hpp": '#pragma once\n#include "base/a.hpp"\n#include "base/b.hpp"\n',
+    }
+    findings = headers.check_headers_alone(plant(files))
+    assert {finding.path for finding in findings} == {"src/base/b.hpp"}
+
+
+def test_a_header_that_fails_is_told_apart_from_those_compiled_with_it(plant):
+    files = {
+        "src/base/a.hpp": "#pragma once\nusing A = int;\n",
+        "src/base/b.hpp": '#pragma once\n#include "base/a.hpp"\nusing B = Unknown;\n',
+    }
+    findings = headers.check_headers_alone(plant(files))
+    assert {finding.path for finding in findings} == {"src/base/b.hpp"}
+
+
+def test_chains_are_as_few_as_can_be_and_each_header_sees_all_before_it():
+    seen = {name: frozenset(name) for name in ("a", "b", "ab", "abc", "bcd", "abcd")}
+    chains = headers.chains_of(seen)
+    assert len(chains) == 2
+    assert sorted(path for chain in chains for path in chain) == sorted(seen)
+    for chain in chains:
+        for before, behind in zip(chain, chain[1:], strict=False):
+            assert seen[before] < seen[behind]
+    assert headers.chains_of({}) == []
 
 
 def test_what_most_include_is_compiled_once_and_hides_nothing(plant):

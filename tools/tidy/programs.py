@@ -10,6 +10,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +23,9 @@ from tidy.text import is_test
 from tidy.tree import SourceTree
 
 CLANG_FORMAT = "clang-format-19"
-CLANG_TIDY = "clang-tidy-19"
+CLANG_TIDY = "clang-tidy"
 COMPILER = "g++"
+RUFF = "ruff"
 BUILD = "build/release"
 PACKAGES = Path("/var/lib/dpkg/status")  # headers of the system come from these
 KEPT_S = 30 * 24 * 3600
@@ -57,6 +59,7 @@ def run(command: list[str], root: Path, limit_s: int = ALL_FILES_LIMIT_S) -> tup
         done = subprocess.run(
             command,
             cwd=root,
+            env=_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -67,6 +70,13 @@ def run(command: list[str], root: Path, limit_s: int = ALL_FILES_LIMIT_S) -> tup
     except subprocess.TimeoutExpired:
         return 124, f"{command[0]} did not end within {limit_s} s"
     return done.returncode, done.stdout
+
+
+def _environment() -> dict[str, str]:
+    """Programs of this virtual environment come first, by their names alone: what is remembered of
+    a command is alike in all checkouts."""
+    folder = Path(sys.prefix) / "bin"
+    return os.environ | {"PATH": f"{folder}:{os.environ.get('PATH', os.defpath)}"}
 
 
 def findings_in(output: str, rule: str, path: str, root: Path) -> list[Finding]:
@@ -129,11 +139,21 @@ def _ask(question: Question, root: Path, folder: Path) -> list[Finding]:
     code, output = run(question.command, root, ONE_FILE_LIMIT_S)
     found = findings_in(output, question.rule, question.path, root) if code else []
     if code != 124:  # a time-out says nothing about the file
-        text = json.dumps([vars(one) for one in found])
-        part = memory.with_suffix(f".{os.getpid()}")
-        part.write_text(text, encoding="utf-8")
-        part.replace(memory)
+        _write(memory, found)
     return found
+
+
+def remember(question: Question, found: list[Finding]) -> None:
+    """Notes an answer that was found in another way."""
+    folder = _memory_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(_memory_of(question, folder), found)
+
+
+def _write(memory: Path, found: list[Finding]) -> None:
+    part = memory.with_suffix(f".{os.getpid()}")
+    part.write_text(json.dumps([vars(one) for one in found]), encoding="utf-8")
+    part.replace(memory)
 
 
 def check_clang_tidy(tree: SourceTree) -> list[Finding]:
@@ -189,16 +209,12 @@ def check_clang_format(tree: SourceTree) -> list[Finding]:
 
 def check_ruff(tree: SourceTree) -> list[Finding]:
     """Python's lint rules, as pyproject.toml chooses them."""
-    return _check_once(tree, "ruff", [_ruff(tree), "check", "--output-format=concise", "."])
+    return _check_once(tree, "ruff", [RUFF, "check", "--output-format=concise", "."])
 
 
 def check_ruff_format(tree: SourceTree) -> list[Finding]:
     """Python in the one format; `make format` puts it there."""
-    return _check_once(tree, "ruff-format", [_ruff(tree), "format", "--check", "."])
-
-
-def _ruff(tree: SourceTree) -> str:
-    return str(tree.root / ".venv" / "bin" / "ruff")
+    return _check_once(tree, "ruff-format", [RUFF, "format", "--check", "."])
 
 
 def _check_once(tree: SourceTree, rule: str, command: list[str]) -> list[Finding]:
@@ -210,8 +226,8 @@ def rewrite_formats(tree: SourceTree) -> int:
     """Puts every file in its format. Returns 0, or the code of the program that failed."""
     for command in (
         [*_format_command(tree), "-i"],
-        [_ruff(tree), "check", "--fix", "--quiet", "."],
-        [_ruff(tree), "format", "--quiet", "."],
+        [RUFF, "check", "--fix", "--quiet", "."],
+        [RUFF, "format", "--quiet", "."],
     ):
         code, output = run(command, tree.root)
         if code:

@@ -149,12 +149,8 @@ def test_clang_format_finds_a_badly_laid_line(plant):
 
 
 @pytest.fixture
-def python_project(plant, tmp_path):
-    """A project with our ruff settings and, for its ruff, ours."""
-    ours = Path(shutil.which("ruff", path=str(ROOT / ".venv" / "bin")))
-    theirs = tmp_path / ".venv" / "bin" / "ruff"
-    theirs.parent.mkdir(parents=True)
-    theirs.symlink_to(ours)
+def python_project(plant):
+    """A project with our ruff settings."""
     settings = {"pyproject.toml": (ROOT / "pyproject.toml").read_text()}
     return lambda text: plant(settings | {"python/a.py": text})
 
