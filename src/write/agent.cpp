@@ -159,8 +159,10 @@ void Agent::end() {
 void Agent::send(comm::Rank to, LetterKind kind, const Words& words, comm::Bytes payload) {
   const comm::LinkHeader header{.kind = static_cast<std::uint32_t>(kind), .words = words};
   // Who cannot be reached is lost, which is told on its own.
-  std::ignore = payload.empty() ? office_->send(to, header, std::span<const std::byte>())
-                                : office_->send(to, header, std::move(payload));
+  if (payload.empty())
+    std::ignore = office_->send(to, header);
+  else
+    std::ignore = office_->send(to, header, std::move(payload));
 }
 
 void Agent::send_in_place(comm::Rank to,
@@ -210,10 +212,12 @@ void Agent::read(comm::Rank from,
     case LetterKind::kStillWriting:
     case LetterKind::kReady:
     case LetterKind::kPart:
+    case LetterKind::kAskMissing:
       return read_as_owner(from, header, payload);
     case LetterKind::kAnnounce:
     case LetterKind::kFailed:
     case LetterKind::kSealed:
+    case LetterKind::kMissing:
     case LetterKind::kLeave:
       return read_as_coordinator(from, header, payload);
     case LetterKind::kWritten:
@@ -282,6 +286,8 @@ void Agent::read_as_owner(comm::Rank from,
       return owner_->still_writing(from);
     case LetterKind::kReady:
       return owner_->ready(from, step_of(header), static_cast<std::uint32_t>(words[2]));
+    case LetterKind::kAskMissing:
+      return owner_->tell_missing(step_of(header));
     default:
       return owner_->part_came(from, step_of(header), payload, words[2]);
   }
@@ -298,6 +304,9 @@ void Agent::read_as_coordinator(comm::Rank from,
       return coordinator_->failed(from, step_of(header), comm::error_from(payload));
     case LetterKind::kSealed:
       return coordinator_->sealed(from, letter_from<SealedLetter>(payload));
+    case LetterKind::kMissing:
+      return coordinator_->missing(step_of(header), static_cast<std::uint32_t>(header.words[2]),
+                                   list_from<std::uint32_t>(payload));
     default:
       return coordinator_->leave(from);
   }

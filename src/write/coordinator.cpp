@@ -227,14 +227,50 @@ std::string Coordinator::missing_of(const Collected& collected) const {
   if (!ranks.empty()) return "ranks that have not committed it: " + list_of(ranks);
   for (std::uint32_t file = 0; file < context_.routes().file_count(); ++file)
     if (!collected.files.contains(file)) ranks.push_back(context_.routes().owner_of(file));
-  return "files are not durable yet of ranks " + list_of(ranks);
+  return "files are not durable yet of ranks " + list_of(ranks) + late_of(collected);
+}
+
+/// Why files are not durable, as far as their owners have said.
+std::string Coordinator::late_of(const Collected& collected) const {
+  std::set<std::uint32_t> late;
+  bool have_all_said = true;
+  for (std::uint32_t file = 0; file < context_.routes().file_count(); ++file) {
+    if (collected.files.contains(file)) continue;
+    const auto said = collected.missing.find(file);
+    have_all_said = have_all_said && said != collected.missing.end();
+    if (said != collected.missing.end()) late.insert(said->second.begin(), said->second.end());
+  }
+  if (!late.empty())
+    return "; not written yet are bytes of ranks " + list_of({late.begin(), late.end()});
+  return have_all_said ? "; all bytes are written, so it is storage that is late" : "";
+}
+
+void Coordinator::missing(const StepName& step,
+                          std::uint32_t file,
+                          const std::vector<std::uint32_t>& ranks) {
+  const auto found = steps_.find(step);
+  if (found != steps_.end()) found->second.missing[file] = ranks;
+}
+
+/// Early enough that what they answer is there when it has to be told.
+void Coordinator::ask_missing(const StepName& step, Collected& collected) {
+  collected.has_asked = true;
+  const Routes& routes = context_.routes();
+  for (std::uint32_t file = 0; file < routes.file_count(); ++file)
+    if (!collected.files.contains(file))
+      context_.send(comm::Rank{routes.owner_of(file)}, LetterKind::kAskMissing, words_of(step), {});
 }
 
 void Coordinator::tick(TimePoint now) {
   std::vector<StepName> late;
-  for (const auto& [step, collected] : steps_)
-    if (!collected.is_publishing && !is_complete(collected) && collected.due <= now)
+  for (auto& [step, collected] : steps_) {
+    const auto due = due_of(collected);
+    if (!due || now < *due) continue;
+    if (collected.due <= now)
       late.push_back(step);
+    else
+      ask_missing(step, collected);
+  }
   for (const StepName& step : late) {
     const std::string cause = "not complete " + std::to_string(context_.plan().deadline.count()) +
                               " ms after the first rank was done; " + missing_of(steps_.at(step));
@@ -242,11 +278,21 @@ void Coordinator::tick(TimePoint now) {
   }
 }
 
+/// When something is to be done about a step that waits: owners are asked at three quarters of the
+/// deadline, once it is they alone who are waited for.
+std::optional<TimePoint> Coordinator::due_of(const Collected& collected) const {
+  if (collected.is_publishing || is_complete(collected)) return std::nullopt;
+  const bool is_for_owners = collected.announced.size() == context_.routes().computing();
+  if (is_for_owners && !collected.has_asked) return collected.due - context_.plan().deadline / 4;
+  return collected.due;
+}
+
 std::optional<TimePoint> Coordinator::due() const noexcept {
   std::optional<TimePoint> first;
-  for (const auto& [step, collected] : steps_)
-    if (!collected.is_publishing && !is_complete(collected) && (!first || collected.due < *first))
-      first = collected.due;
+  for (const auto& [step, collected] : steps_) {
+    const auto due = due_of(collected);
+    if (due && (!first || *due < *first)) first = due;
+  }
   return first;
 }
 

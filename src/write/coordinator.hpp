@@ -33,6 +33,8 @@ class Coordinator {
   void announced(comm::Rank from, const StepName& step, std::span<const std::byte> fields);
   void failed(comm::Rank from, const StepName& step, const Error& why);
   void sealed(comm::Rank from, const SealedLetter& letter);
+  /// An owner's answer: the bytes of these ranks are not in this file yet.
+  void missing(const StepName& step, std::uint32_t file, const std::vector<std::uint32_t>& ranks);
   void leave(comm::Rank from);
   void lost(comm::Rank rank, const Error& why);
 
@@ -49,6 +51,8 @@ class Coordinator {
     std::set<std::uint32_t> announced;
     std::map<std::string, Known> fields;
     std::map<std::uint32_t, SealedLetter> files;
+    std::map<std::uint32_t, std::vector<std::uint32_t>> missing;  ///< of files, as owners say
+    bool has_asked = false;                                       ///< owners for that
     bool is_publishing = false;
   };
 
@@ -62,7 +66,10 @@ class Coordinator {
   void end_if_all_left();
   bool is_complete(const Collected& collected) const;
   bool can_do_without(std::uint32_t rank, const Collected& collected) const;
+  std::optional<TimePoint> due_of(const Collected& collected) const;
+  void ask_missing(const StepName& step, Collected& collected);
   std::string missing_of(const Collected& collected) const;
+  std::string late_of(const Collected& collected) const;
   void to_all(LetterKind kind, const AgentContext::Words& words, const comm::Bytes& payload);
 
   AgentContext& context_;

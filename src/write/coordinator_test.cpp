@@ -23,6 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Steps = std::vector<std::uint64_t>;
 
 constexpr milliseconds kDeadline{5000};
@@ -231,6 +232,56 @@ TEST_F(CoordinatorAlone, the_deadline_names_the_owners_whose_files_are_not_durab
   seal(1, 1);
   coordinator_->tick(steady_clock::now() + 2 * kDeadline);
   EXPECT_THAT(outcome().failure, HasSubstr("not durable yet of ranks 0, 2"));
+}
+
+TEST_F(CoordinatorAlone, owners_of_late_files_are_asked_whose_bytes_they_miss) {
+  start(3);
+  announce(0, 1);
+  announce(1, 1);
+  seal(1, 1);
+  const auto deadline = coordinator_->due();
+  announce(2, 1);
+  const auto asking = coordinator_->due();
+  ASSERT_TRUE(deadline && asking);
+  EXPECT_EQ(*deadline - *asking, kDeadline / 4);
+  coordinator_->tick(*asking - milliseconds(1));
+  EXPECT_TRUE(context_->take(LetterKind::kAskMissing).empty());
+  coordinator_->tick(*asking);
+  const auto asked = context_->take(LetterKind::kAskMissing);
+  ASSERT_EQ(asked.size(), 2U);
+  EXPECT_EQ(asked[0].to, 0U);
+  EXPECT_EQ(asked[1].to, 2U);
+  EXPECT_EQ(coordinator_->due(), deadline) << "once is enough";
+  coordinator_->missing(step(1), 2, {1, 2});
+  coordinator_->missing(step(1), 2, {2});  // the bytes of 1 have come since
+  coordinator_->missing(step(1), 0, {0});
+  coordinator_->missing(step(1), 1, {1});  // and its file was sealed before
+  coordinator_->missing(step(7), 0, {1});  // nobody knows of such a step
+  coordinator_->tick(*deadline);
+  const std::string why = outcome().failure;
+  EXPECT_THAT(why, HasSubstr("not durable yet of ranks 0, 2"));
+  EXPECT_THAT(why, HasSubstr("not written yet are bytes of ranks 0, 2"));
+}
+
+TEST_F(CoordinatorAlone, storage_is_late_when_owners_have_all_bytes) {
+  start(2);
+  announce(0, 1);
+  announce(1, 1);
+  coordinator_->tick(*coordinator_->due());
+  coordinator_->missing(step(1), 0, {});
+  coordinator_->missing(step(1), 1, {});
+  coordinator_->tick(*coordinator_->due());
+  EXPECT_THAT(outcome().failure, HasSubstr("it is storage that is late"));
+}
+
+TEST_F(CoordinatorAlone, an_owner_that_does_not_answer_is_no_proof_of_late_storage) {
+  start(2);
+  announce(0, 1);
+  announce(1, 1);
+  coordinator_->tick(*coordinator_->due());
+  coordinator_->missing(step(1), 0, {});
+  coordinator_->tick(*coordinator_->due());
+  EXPECT_THAT(outcome().failure, Not(HasSubstr("storage")));
 }
 
 TEST_F(CoordinatorAlone, a_step_that_is_being_published_has_no_deadline) {

@@ -188,7 +188,19 @@ void FileOwner::part_came(comm::Rank from,
   if (arriving.size() < all_bytes) return;
   parts.by_rank.emplace(from.number, rank_step_from(arriving));
   parts.arriving.erase(from.number);
+  if (parts.is_asked_for) tell_missing(step);
   seal(step, parts);
+}
+
+void FileOwner::tell_missing(const StepName& step) {
+  if (failed_.contains(step)) return;
+  Parts& parts = steps_[step];
+  parts.is_asked_for = true;
+  std::vector<std::uint32_t> missing;
+  for (const std::uint32_t rank : ranks_)
+    if (!parts.by_rank.contains(rank)) missing.push_back(rank);
+  context_.send(comm::Rank{Routes::coordinator()}, LetterKind::kMissing, words_of(step, file_),
+                bytes_of_list<std::uint32_t>(missing));
 }
 
 /// Once all parts are there: the index is worked out where it holds up nobody.

@@ -48,6 +48,8 @@ class FileOwner {
                  const StepName& step,
                  std::span<const std::byte> bytes,
                  std::uint64_t all_bytes);
+  /// Tells the coordinator now, and whenever it changes, which ranks' parts have not come.
+  void tell_missing(const StepName& step);
   void resolved(const StepName& step, const Status& outcome);
   void gone(comm::Rank rank, const Error& why);
   /// Files that nobody needed go.
@@ -80,6 +82,7 @@ class FileOwner {
     std::map<std::uint32_t, RankStep> by_rank;
     std::map<std::uint32_t, std::uint32_t> rounds;  ///< of those that are ready
     bool is_sealing = false;
+    bool is_asked_for = false;  ///< by the coordinator, which waits for what is missing
   };
   struct Sealing;
 

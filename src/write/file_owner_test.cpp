@@ -323,6 +323,31 @@ TEST_F(FileOwnerAlone, a_part_that_comes_in_pieces_is_put_together) {
   EXPECT_EQ(context_->asked(LaneCall::kWrite).size(), 1U);
 }
 
+TEST_F(FileOwnerAlone, whose_part_is_missing_is_told_when_asked_and_again_when_one_has_come) {
+  start_with_file(shared_file());
+  const StepName name = step_of_group(1, 1);
+  const auto told = [this] {
+    const Sent letter = context_->take_one(LetterKind::kMissing);
+    EXPECT_EQ(letter.to, Routes::coordinator());
+    EXPECT_EQ(letter.words[2], 0U) << "the file";
+    return list_from<std::uint32_t>(letter.payload);
+  };
+  using Ranks = std::vector<std::uint32_t>;
+  tell_part(1, name, rank_step_of(1, 10, 2));
+  EXPECT_TRUE(context_->take(LetterKind::kMissing).empty()) << "nobody has asked";
+  owner_->tell_missing(name);
+  EXPECT_EQ(told(), (Ranks{0, 2}));
+  tell_part(2, name, rank_step_of(1, 20, 2));
+  EXPECT_EQ(told(), Ranks{0});
+  tell_part(0, name, rank_step_of(1, 0, 2));
+  EXPECT_EQ(told(), Ranks{});
+  owner_->tell_missing(step_of_group(2, 2));
+  EXPECT_EQ(told(), (Ranks{0, 1, 2})) << "of a step that nobody has begun";
+  owner_->resolved(step_of_group(2, 2), failed("skipped"));
+  owner_->tell_missing(step_of_group(2, 2));
+  EXPECT_TRUE(context_->take(LetterKind::kMissing).empty());
+}
+
 TEST_F(FileOwnerAlone, parts_that_come_before_the_file_is_there_are_kept) {
   start(shared_file());
   tell_parts(step_of_group(1, 1));

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "base/assert.hpp"
 #include "comm/communicator.hpp"
@@ -36,15 +37,17 @@ enum class LetterKind : std::uint32_t {
   kGo,     ///< owner to its ranks: all are ready; how many rounds there are
   kPart,   ///< rank to owner: what of the step lies where in the owner's file; a piece of it, and
            ///< how many bytes all pieces have
-  kAnnounce,  ///< rank to coordinator: committed; the fields it has
-  kFailed,    ///< anybody to coordinator: the step cannot be, and why
-  kSealed,    ///< owner to coordinator: a SealedLetter, the file is durable for that step
-  kPruned,    ///< coordinator to owner: group, file; no step needs this file any more
-  kResolved,  ///< coordinator to all: published, or failed and why
-  kGone,      ///< coordinator to all: this rank does not answer any more; of itself, rank to
-              ///< those that depend on it
-  kLeave,     ///< rank to coordinator: it begins no more steps
-  kAllLeft,   ///< coordinator to all: nobody does
+  kAnnounce,    ///< rank to coordinator: committed; the fields it has
+  kFailed,      ///< anybody to coordinator: the step cannot be, and why
+  kSealed,      ///< owner to coordinator: a SealedLetter, the file is durable for that step
+  kAskMissing,  ///< coordinator to owner: whose bytes of the step are not written yet?
+  kMissing,     ///< the answer, and again when one less is: file; the ranks, a list
+  kPruned,      ///< coordinator to owner: group, file; no step needs this file any more
+  kResolved,    ///< coordinator to all: published, or failed and why
+  kGone,        ///< coordinator to all: this rank does not answer any more; of itself, rank to
+                ///< those that depend on it
+  kLeave,       ///< rank to coordinator: it begins no more steps
+  kAllLeft,     ///< coordinator to all: nobody does
 };
 
 /// A step, and the group of files that its rank counts it to: the same on all ranks, as they begin
@@ -105,6 +108,23 @@ T letter_from(std::span<const std::byte> bytes) {
   T letter;
   std::memcpy(&letter, bytes.data(), sizeof letter);
   return letter;
+}
+
+/// The same for any number of them.
+template <class T>
+  requires(std::is_trivially_copyable_v<T>)
+comm::Bytes bytes_of_list(std::span<const T> list) {
+  const auto bytes = std::as_bytes(list);
+  return {bytes.begin(), bytes.end()};
+}
+
+template <class T>
+  requires(std::is_trivially_copyable_v<T>)
+std::vector<T> list_from(std::span<const std::byte> bytes) {
+  FOREBAY_ASSERT(bytes.size() % sizeof(T) == 0);
+  std::vector<T> list(bytes.size() / sizeof(T));
+  if (!bytes.empty()) std::memcpy(list.data(), bytes.data(), bytes.size());
+  return list;
 }
 
 }  // namespace forebay::write
