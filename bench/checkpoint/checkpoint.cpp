@@ -69,21 +69,41 @@ class Wanted {
   bool measured(const Case& in) const {
     if (in.scope == Scope::kMemory)
       return measures_own_rows() && (row(in) || !memory_goals_.empty());
-    return row(in) || std::any_of(all_goals().begin(), all_goals().end(), [&](const GoalRow& goal) {
-             return row(goal) && answers(goal, in);
-           });
+    return row(in) || !compared_in(in).empty();
+  }
+  /// Who takes part in a case: all for its own row, else whom goals compare.
+  std::set<std::string, std::less<>> names(const Case& in) const {
+    return row(in) || in.scope == Scope::kMemory ? std::set<std::string, std::less<>>()
+                                                 : compared_in(in);
+  }
+  bool measured_with_fio(const Case& in) const {
+    const auto takes_part = names(in);
+    return measured(in) && has_fio(in) && (takes_part.empty() || takes_part.contains(kFio));
   }
 
  private:
+  std::set<std::string, std::less<>> compared_in(const Case& in) const {
+    std::set<std::string, std::less<>> names;
+    for (const GoalRow& goal : all_goals())
+      if (row(goal) && answers(goal, in)) names.insert({std::string(kOurs), goal.over});
+    return names;
+  }
+
   std::set<std::string> cases_;
   std::set<std::string> goals_;
   std::set<std::string> memory_goals_;
 };
 
-bool is_with_fio(const Wanted& wanted) {
-  return why_no_fio_jobs().empty() &&
-         std::any_of(all_cases().begin(), all_cases().end(),
-                     [&](const Case& in) { return has_fio(in) && wanted.measured(in); });
+/// What fio writes and reads in the cases that it takes part in.
+FioSizes fio_sizes(const Wanted& wanted, std::uint64_t payload_bytes) {
+  FioSizes sizes;
+  if (!why_no_fio_jobs().empty()) return sizes;
+  for (const Case& in : all_cases()) {
+    if (!wanted.measured_with_fio(in)) continue;
+    if (in.readers == 0) sizes.written_bytes = payload_bytes;
+    if (in.readers > 0) sizes.read_bytes = payload_bytes / kSteps;
+  }
+  return sizes;
 }
 
 nlohmann::json to_json(const std::vector<FioTried>& all, std::uint64_t bytes) {
@@ -95,16 +115,22 @@ nlohmann::json to_json(const std::vector<FioTried>& all, std::uint64_t bytes) {
   return list;
 }
 
-/// What the disk takes, by the best of fio's settings on this disk.
+/// What the disk takes and gives, by the best of fio's settings on this disk.
 Result<FioChoice> tune_fio(Context& context, const Wanted& wanted) {
-  if (!is_with_fio(wanted)) return FioChoice();
-  const std::uint64_t bytes = context.choose(kPayloadBytes);
-  auto choice = choose_fio(context.folder() / "fio-settings", bytes);
+  const FioSizes sizes = fio_sizes(wanted, context.choose(kPayloadBytes));
+  if (sizes.written_bytes == 0 && sizes.read_bytes == 0) return FioChoice();
+  auto choice = choose_fio(context.folder() / "fio-settings", sizes);
   if (!choice) return choice;
-  context.set_parameter("fio", {{"writing", text_of(choice->writing.setting)},
-                                {"reading", text_of(choice->reading.setting)},
-                                {"tried_writing", to_json(choice->tried_writing, bytes)},
-                                {"tried_reading", to_json(choice->tried_reading, bytes)}});
+  auto told = nlohmann::json::object();
+  if (sizes.written_bytes > 0) {
+    told["writing"] = text_of(choice->writing.setting);
+    told["tried_writing"] = to_json(choice->tried_writing, sizes.written_bytes);
+  }
+  if (sizes.read_bytes > 0) {
+    told["reading"] = text_of(choice->reading.setting);
+    told["tried_reading"] = to_json(choice->tried_reading, sizes.read_bytes);
+  }
+  context.set_parameter("fio", std::move(told));
   return choice;
 }
 
@@ -155,6 +181,9 @@ Status run_cases(Context& context, const Wanted& wanted, Samples& samples) {
       context.leave_out(in.id, "there are only " + std::to_string(everybody().size()) + " ranks");
       continue;
     }
+    settings.names = wanted.names(in);
+    const std::uint64_t room_bytes = copies_at_a_time(in, settings) * context.choose(kPayloadBytes);
+    if (auto room = context.require_space(room_bytes); !room) return room;
     settings.on_progress = [&](std::size_t done, std::size_t total) {
       context.report({done, total, "runs", in.id});
     };
@@ -176,8 +205,6 @@ FOREBAY_BENCHMARK(checkpoint, "ways of checkpointing side by side, until all is 
   context.set_parameter("ranks", everybody().size());
   context.set_parameter("mpi", mpi_library());
   context.set_parameter("payload_bytes", payload_bytes);
-  // fio's files and a run's, and what aggregation may keep twice.
-  if (auto room = context.require_space(3 * payload_bytes); !room) return room;
   if (const std::string why = why_no_fio_jobs(); !why.empty()) context.leave_out("fio", why);
   Samples samples;
   if (auto done = run_cases(context, wanted, samples); !done) return done;

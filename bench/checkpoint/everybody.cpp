@@ -62,8 +62,8 @@ const Contender& contender_of(const Order& order) {
   return *all_contenders()[order.contender];
 }
 
-Status outcome_of(const Result<Measured>& measured) {
-  return measured ? Status() : Status(failure(measured.error()));
+Status make_ready(const Order& order, const std::filesystem::path& folder) {
+  return order.task == Task::kRestart ? drop_all(folder) : make_empty(folder);
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ Result<Measured> Everybody::perform(const Order& order) {
       .block_bytes = block_sizes(order.sizes, order.writers, order.step_bytes),
       .steps = order.steps};
   const Team team = this->team(std::max(order.writers, order.readers));
-  const Status made = rank() == 0 ? make_empty(checkpoint.folder) : Status();
+  const Status made = rank() == 0 ? make_ready(order, checkpoint.folder) : Status();
   if (auto all = agree(team, made); !all) return failure(all.error());
   if (order.task == Task::kPiece) return piece(order, checkpoint);
   if (order.task == Task::kJob) return job(order, checkpoint);
@@ -155,15 +155,9 @@ Result<Measured> Everybody::write(const Order& order, const Checkpoint& checkpoi
 }
 
 Result<Measured> Everybody::restart(const Order& order, const Checkpoint& checkpoint) {
-  Status outcome;
-  if (rank() < order.writers) outcome = outcome_of(write(order, checkpoint));
-  if (outcome && rank() == 0) outcome = drop_all(checkpoint.folder);
-  if (auto all = agree(team(std::max(order.writers, order.readers)), outcome); !all)
-    return failure(all.error());
   if (rank() >= order.readers) return Measured();
-  const auto seconds =
-      measure_restart(contender_of(order), team(order.readers), checkpoint, checkpoint.steps - 1,
-                      memory(room_bytes(checkpoint, order.readers)));
+  const auto seconds = measure_restart(contender_of(order), team(order.readers), checkpoint,
+                                       order.step, memory(room_bytes(checkpoint, order.readers)));
   if (!seconds) return failure(seconds.error());
   return Measured{.blocked_s = *seconds,
                   .payload_bytes = static_cast<double>(checkpoint.step_bytes())};

@@ -29,14 +29,15 @@ struct Order {
   Task task = Task::kLeave;
   std::uint32_t contender = kNobody;  ///< index in all_contenders()
   std::uint32_t writers = 1;
-  std::uint32_t readers = 0;  ///< of a restart, which reads the last step
+  std::uint32_t readers = 0;  ///< of a restart
+  std::uint32_t step = 0;     ///< the one that a restart reads
   std::uint32_t steps = 4;
   Sizes sizes = Sizes::kEqual;
   Application application;
   PieceSettings piece;  ///< of kPiece, which has no contender
   JobSettings job;      ///< of kJob, which has none either
   std::uint64_t step_bytes = 0;
-  char folder[512] = {};  ///< is emptied first
+  char folder[512] = {};  ///< is emptied first, unless its steps are read
 
   void set_folder(const std::filesystem::path& path);
 };
@@ -52,9 +53,9 @@ class Everybody {
   std::uint32_t rank() const noexcept { return all_.rank; }
   std::uint32_t size() const noexcept { return all_.size; }
 
-  /// On rank 0: has it done. A restart's result has its seconds as blocked_s and one step as
-  /// payload; its steps are written first, and taken out of the page cache. The files stay until
-  /// the next order.
+  /// On rank 0: has it done. A restart reads what the same order with kWrite has left in the
+  /// folder, after it was taken out of the page cache; its result has its seconds as blocked_s and
+  /// one step as payload.
   Result<Measured> order(Order what);
 
   /// On rank 0: has the Runtimes of all ranks ended, and with them all files that they keep open.

@@ -87,19 +87,37 @@ void note(const FioTried& tried, FioTried& best, std::vector<FioTried>& all) {
   if (best.seconds == 0 || tried.seconds < best.seconds) best = tried;
 }
 
-/// New files, then the same read.
-Status try_setting(const std::filesystem::path& folder,
-                   std::uint64_t total_bytes,
+Status try_writing(const std::filesystem::path& folder,
+                   std::uint64_t bytes,
                    const FioSetting& setting,
                    FioChoice& choice) {
   if (auto made = make_empty(folder); !made) return made;
-  const auto written = fio_write(folder, total_bytes, setting);
-  if (!written) return failure(written.error());
-  note({setting, *written}, choice.writing, choice.tried_writing);
-  const auto read = fio_read(folder, total_bytes, setting);
-  if (!read) return failure(read.error());
-  note({setting, *read}, choice.reading, choice.tried_reading);
+  const auto seconds = fio_write(folder, bytes, setting);
+  if (!seconds) return failure(seconds.error());
+  note({setting, *seconds}, choice.writing, choice.tried_writing);
   return {};
+}
+
+/// New files: what was just read is fast.
+Status try_reading(const std::filesystem::path& folder,
+                   std::uint64_t bytes,
+                   const FioSetting& setting,
+                   FioChoice& choice) {
+  if (auto made = make_empty(folder); !made) return made;
+  if (auto written = fio_write(folder, bytes, setting); !written) return failure(written.error());
+  const auto seconds = fio_read(folder, bytes, setting);
+  if (!seconds) return failure(seconds.error());
+  note({setting, *seconds}, choice.reading, choice.tried_reading);
+  return {};
+}
+
+Status try_setting(const std::filesystem::path& folder,
+                   const FioSizes& sizes,
+                   const FioSetting& setting,
+                   FioChoice& choice) {
+  if (sizes.written_bytes > 0)
+    if (auto done = try_writing(folder, sizes.written_bytes, setting, choice); !done) return done;
+  return sizes.read_bytes > 0 ? try_reading(folder, sizes.read_bytes, setting, choice) : Status();
 }
 
 }  // namespace
@@ -127,11 +145,11 @@ Result<double> fio_read(const std::filesystem::path& folder,
   return run("read", folder, total_bytes, setting);
 }
 
-Result<FioChoice> choose_fio(const std::filesystem::path& folder, std::uint64_t total_bytes) {
+Result<FioChoice> choose_fio(const std::filesystem::path& folder, const FioSizes& sizes) {
   FioChoice choice;
   for (int attempt = 0; attempt < kTries; ++attempt) {
     for (const FioSetting& setting : kSettings) {
-      if (auto done = try_setting(folder, total_bytes, setting, choice); !done)
+      if (auto done = try_setting(folder, sizes, setting, choice); !done)
         return failure(done.error());
     }
   }

@@ -53,8 +53,14 @@ Result<double> fio_read(const std::filesystem::path& folder,
                         std::uint64_t total_bytes,
                         const FioSetting& setting);
 
+/// What is written, and what is read, in one go. 0: nothing is, and nothing is tried for it.
+struct FioSizes {
+  std::uint64_t written_bytes = 0;
+  std::uint64_t read_bytes = 0;
+};
+
 /// Tries all settings twice, each on new files in `folder`, which is emptied before and afterwards;
 /// what counts is the faster time.
-Result<FioChoice> choose_fio(const std::filesystem::path& folder, std::uint64_t total_bytes);
+Result<FioChoice> choose_fio(const std::filesystem::path& folder, const FioSizes& sizes);
 
 }  // namespace forebay::bench::checkpoint

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/checkpoint/rounds_of_case.hpp"
 
-#include <algorithm>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "bench/checkpoint/cases.hpp"
@@ -17,12 +16,13 @@ namespace {
 /// Who runs, and as what.
 struct Runner {
   std::string name;
-  std::function<Result<Measured>()> run;
+  std::function<Result<Measured>(std::size_t round)> run;
+  std::function<Status()> prepare = nullptr;  ///< once, before all rounds
 };
 
 Order order_of(const Case& in, const RoundsSettings& settings) {
   Order order;
-  order.task = in.readers > 0 ? Task::kRestart : Task::kWrite;
+  order.task = Task::kWrite;
   order.writers = in.writers;
   order.readers = in.readers;
   order.steps = in.steps;
@@ -46,7 +46,6 @@ Result<Measured> write_with_fio(const std::filesystem::path& folder,
                   .payload_bytes = static_cast<double>(bytes)};
 }
 
-/// What was written beforehand, as its file stays from round to round.
 Result<Measured> read_with_fio(const std::filesystem::path& folder,
                                std::uint64_t bytes,
                                const FioSetting& setting) {
@@ -55,38 +54,80 @@ Result<Measured> read_with_fio(const std::filesystem::path& folder,
   return Measured{.blocked_s = *seconds, .payload_bytes = static_cast<double>(bytes)};
 }
 
-Result<Runner> fio_runner(const Case& in, const RoundsSettings& settings) {
-  const auto folder = settings.folder / "fio";
-  if (in.readers == 0) {
-    const std::uint64_t bytes = settings.step_bytes * in.steps;
-    const FioSetting setting = settings.fio.writing.setting;
-    return Runner{std::string(kFio), [=] { return write_with_fio(folder, bytes, setting); }};
-  }
-  const std::uint64_t bytes = settings.step_bytes;
-  const FioSetting setting = settings.fio.reading.setting;
-  const auto written = write_with_fio(folder, bytes, setting);
-  if (!written) return failure(written.error());
-  return Runner{std::string(kFio), [=] { return read_with_fio(folder, bytes, setting); }};
+Runner fio_writer(const Case& in, const RoundsSettings& settings) {
+  const auto folder = settings.folder / kFio;
+  const std::uint64_t bytes = settings.step_bytes * in.steps;
+  const FioSetting setting = settings.fio.writing.setting;
+  return {std::string(kFio), [=](std::size_t) { return write_with_fio(folder, bytes, setting); }};
 }
 
-bool takes_part(const Contender& contender, const Case& in) {
-  if (contender.ranks_min() > in.writers) return false;
+/// Each step is files of its own in a folder of its own.
+Runner fio_reader(const Case& in, const RoundsSettings& settings) {
+  const auto folder = settings.folder / kFio;
+  const std::uint64_t bytes = settings.step_bytes;
+  const FioSetting setting = settings.fio.reading.setting;
+  const std::uint32_t steps = in.steps;
+  const auto folder_of = [folder](std::size_t step) { return folder / std::to_string(step); };
+  const auto prepare = [=]() -> Status {
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      const auto written = write_with_fio(folder_of(step), bytes, setting);
+      if (!written) return failure(written.error());
+    }
+    return {};
+  };
+  const auto run = [=](std::size_t round) {
+    return read_with_fio(folder_of(round % steps), bytes, setting);
+  };
+  return {std::string(kFio), run, prepare};
+}
+
+bool takes_part(const std::string& name, const RoundsSettings& settings) {
+  const auto& names = settings.names;
+  return names.empty() || names.contains(name) || names.contains(family_of(name));
+}
+
+bool takes_part(const Contender& contender, const Case& in, const RoundsSettings& settings) {
+  if (!takes_part(contender.name(), settings) || contender.ranks_min() > in.writers) return false;
   if (in.scope == Scope::kMemory) return family_of(contender.name()) == kOurs;
   if (contender.scope() == Scope::kMemory) return false;
   return in.readers == 0 || contender.can_read();
 }
 
-std::vector<Runner> contenders_of(const Case& in, const Order& order) {
+Runner writer_of(const Contender& contender, const Order& order) {
+  return {contender.name(), [order](std::size_t) { return everybody().order(order); }};
+}
+
+Runner reader_of(const Contender& contender, Order order, const RoundsSettings& settings) {
+  order.set_folder(settings.folder / "run" / contender.name());
+  const auto write = [order]() -> Status {
+    const auto written = everybody().order(order);
+    return written ? Status() : Status(failure(written.error()));
+  };
+  order.task = Task::kRestart;
+  const auto read = [order](std::size_t round) {
+    Order mine = order;
+    mine.step = static_cast<std::uint32_t>(round % order.steps);
+    return everybody().order(mine);
+  };
+  return {contender.name(), read, write};
+}
+
+std::vector<Runner> runners_of(const Case& in, const RoundsSettings& settings) {
+  const Order order = order_of(in, settings);
   std::vector<Runner> runners;
   for (std::uint32_t index = 0; index < all_contenders().size(); ++index) {
     const Contender& contender = *all_contenders()[index];
-    if (!takes_part(contender, in)) continue;
+    if (!takes_part(contender, in, settings)) continue;
     Order mine = order;
     mine.contender = index;
-    runners.push_back({contender.name(), [mine] { return everybody().order(mine); }});
+    runners.push_back(in.readers > 0 ? reader_of(contender, mine, settings)
+                                     : writer_of(contender, mine));
   }
   if (in.computing != Computing::kNone)
-    runners.push_back({std::string(kComputingAlone), [order] { return everybody().order(order); }});
+    runners.push_back(
+        {std::string(kComputingAlone), [order](std::size_t) { return everybody().order(order); }});
+  if (has_fio(in) && takes_part(std::string(kFio), settings) && why_no_fio_jobs().empty())
+    runners.push_back(in.readers > 0 ? fio_reader(in, settings) : fio_writer(in, settings));
   return runners;
 }
 
@@ -98,18 +139,20 @@ void clear(const RoundsSettings& settings) {
 
 }  // namespace
 
+std::size_t copies_at_a_time(const Case& in, const RoundsSettings& settings) {
+  // Where nothing is read: a run's files, fio's, and what aggregation may keep twice.
+  return in.readers == 0 ? 3 : runners_of(in, settings).size();
+}
+
 std::map<std::string, std::string> run_case(const Case& in,
                                             const RoundsSettings& settings,
                                             Samples& samples) {
   std::map<std::string, std::string> failed;
-  std::vector<Runner> runners = contenders_of(in, order_of(in, settings));
-  if (has_fio(in) && why_no_fio_jobs().empty()) {
-    auto fio = fio_runner(in, settings);
-    if (fio) {
-      runners.push_back(std::move(*fio));
-    } else {
-      failed[std::string(kFio)] = fio.error().message();
-    }
+  const std::vector<Runner> runners = runners_of(in, settings);
+  for (const Runner& runner : runners) {
+    if (!runner.prepare) continue;
+    if (const Status ready = runner.prepare(); !ready)
+      failed[runner.name] = ready.error().message();
   }
   const std::size_t all_runs = (settings.rounds + 1) * runners.size();
   std::size_t done = 0;
@@ -118,13 +161,15 @@ std::map<std::string, std::string> run_case(const Case& in,
       const Runner& runner = runners[which];
       ++done;
       if (failed.contains(runner.name)) continue;
-      const auto measured = runner.run();
-      clear(settings);
+      const auto measured = runner.run(round);
+      if (in.readers == 0) clear(settings);
       if (!measured) failed[runner.name] = measured.error().message();
       if (measured && round > 0) samples.add(in, runner.name, *measured);
       if (settings.on_progress) settings.on_progress(done, all_runs);
     }
   }
+  clear(settings);
+  (void)make_empty(settings.folder / kFio);
   for (const auto& [name, why] : failed)
     samples.forget(in, name);
   return failed;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "bench/checkpoint/everybody.hpp"
@@ -22,11 +23,18 @@ struct RoundsSettings {
   unsigned rounds = 5;       ///< after one whose values are thrown away
   double computing_s = 0.2;  ///< of each phase between steps, where something computes
   FioChoice fio = {};        ///< of use where a case has fio
+  /// Families and names that take part; empty: all.
+  std::set<std::string, std::less<>> names = {};
   /// Called after each run, with how many are done of how many.
   std::function<void(std::size_t done, std::size_t total)> on_progress;
 };
 
-/// Adds to `samples`. Returns who failed, and why: it has no samples, and the others have all.
+/// How many checkpoints of all steps lie in the folder at a time, fio's among them.
+std::size_t copies_at_a_time(const Case& in, const RoundsSettings& settings);
+
+/// Adds to `samples`. A restart has its steps written before all rounds, once, and reads another of
+/// them in each: what was read lately may still be in a cache that nobody can empty. Returns who
+/// failed, and why: it has no samples, and the others have all.
 std::map<std::string, std::string> run_case(const Case& in,
                                             const RoundsSettings& settings,
                                             Samples& samples);
