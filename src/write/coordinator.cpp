@@ -241,7 +241,7 @@ std::string Coordinator::late_of(const Collected& collected) const {
     if (said != collected.missing.end()) late.insert(said->second.begin(), said->second.end());
   }
   if (!late.empty())
-    return "; not written yet are bytes of ranks " + list_of({late.begin(), late.end()});
+    return "; not all bytes are written of ranks " + list_of({late.begin(), late.end()});
   return have_all_said ? "; all bytes are written, so it is storage that is late" : "";
 }
 

@@ -260,7 +260,7 @@ TEST_F(CoordinatorAlone, owners_of_late_files_are_asked_whose_bytes_they_miss) {
   coordinator_->tick(*deadline);
   const std::string why = outcome().failure;
   EXPECT_THAT(why, HasSubstr("not durable yet of ranks 0, 2"));
-  EXPECT_THAT(why, HasSubstr("not written yet are bytes of ranks 0, 2"));
+  EXPECT_THAT(why, HasSubstr("not all bytes are written of ranks 0, 2"));
 }
 
 TEST_F(CoordinatorAlone, storage_is_late_when_owners_have_all_bytes) {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 
@@ -26,6 +27,7 @@ namespace forebay::faults {
 namespace {
 
 using std::chrono::steady_clock;
+using ::testing::HasSubstr;
 
 constexpr auto kStepDeadline = std::chrono::milliseconds(1500);
 constexpr auto kToldAfterMax = std::chrono::seconds(20);  ///< on a busy machine
@@ -156,6 +158,7 @@ TEST_F(OnEmulatedStorage, that_stalls_a_committed_step_fails_at_its_deadline) {
     const auto receipt = write_mebibytes(*dataset_, 2, 1);
     ASSERT_FALSE(receipt);
     EXPECT_EQ(receipt.error().kind(), ErrorClass::kLimit) << receipt.error().message();
+    EXPECT_THAT(receipt.error().message(), HasSubstr("not all bytes are written of ranks 0"));
     EXPECT_LT(steady_clock::now() - begin, kToldAfterMax);
   }
   expect_to_go_on(3);
