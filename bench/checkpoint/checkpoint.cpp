@@ -183,7 +183,10 @@ Status run_cases(Context& context, const Wanted& wanted, Samples& samples) {
     }
     settings.names = wanted.names(in);
     const std::uint64_t room_bytes = copies_at_a_time(in, settings) * context.choose(kPayloadBytes);
-    if (auto room = context.require_space(room_bytes); !room) return room;
+    if (auto room = context.require_space(room_bytes); !room) {
+      context.leave_out(in.id, room.error().message());
+      continue;
+    }
     settings.on_progress = [&](std::size_t done, std::size_t total) {
       context.report({done, total, "runs", in.id});
     };
@@ -205,6 +208,7 @@ FOREBAY_BENCHMARK(checkpoint, "ways of checkpointing side by side, until all is 
   context.set_parameter("ranks", everybody().size());
   context.set_parameter("mpi", mpi_library());
   context.set_parameter("payload_bytes", payload_bytes);
+  if (auto room = context.require_space(kCopiesMin * payload_bytes); !room) return room;
   if (const std::string why = why_no_fio_jobs(); !why.empty()) context.leave_out("fio", why);
   Samples samples;
   if (auto done = run_cases(context, wanted, samples); !done) return done;

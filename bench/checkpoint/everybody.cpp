@@ -149,6 +149,7 @@ Result<Measured> Everybody::piece(const Order& order, const Checkpoint& checkpoi
 }
 
 Result<Measured> Everybody::write(const Order& order, const Checkpoint& checkpoint) {
+  if (rank() >= order.writers) return Measured();
   const Team writers = team(order.writers);
   return measure_writing(contender_of(order), writers, checkpoint, order.application,
                          {memory(checkpoint.block_bytes[writers.rank]), count_calls_});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/checkpoint/rounds_of_case.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -140,8 +141,7 @@ void clear(const RoundsSettings& settings) {
 }  // namespace
 
 std::size_t copies_at_a_time(const Case& in, const RoundsSettings& settings) {
-  // Where nothing is read: a run's files, fio's, and what aggregation may keep twice.
-  return in.readers == 0 ? 3 : runners_of(in, settings).size();
+  return in.readers == 0 ? kCopiesMin : std::max(kCopiesMin, runners_of(in, settings).size());
 }
 
 std::map<std::string, std::string> run_case(const Case& in,
@@ -149,13 +149,16 @@ std::map<std::string, std::string> run_case(const Case& in,
                                             Samples& samples) {
   std::map<std::string, std::string> failed;
   const std::vector<Runner> runners = runners_of(in, settings);
+  const std::size_t prepared = in.readers == 0 ? 0 : runners.size();
+  const std::size_t all_runs = prepared + (settings.rounds + 1) * runners.size();
+  std::size_t done = 0;
   for (const Runner& runner : runners) {
     if (!runner.prepare) continue;
+    ++done;
     if (const Status ready = runner.prepare(); !ready)
       failed[runner.name] = ready.error().message();
+    if (settings.on_progress) settings.on_progress(done, all_runs);
   }
-  const std::size_t all_runs = (settings.rounds + 1) * runners.size();
-  std::size_t done = 0;
   for (std::size_t round = 0; round <= settings.rounds; ++round) {
     for (const std::size_t which : order_of_round(round, runners.size())) {
       const Runner& runner = runners[which];

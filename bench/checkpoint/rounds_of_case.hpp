@@ -29,12 +29,16 @@ struct RoundsSettings {
   std::function<void(std::size_t done, std::size_t total)> on_progress;
 };
 
-/// How many checkpoints of all steps lie in the folder at a time, fio's among them.
+/// Checkpoints of all steps that there is room for: a run's files, fio's, and what aggregation may
+/// keep twice.
+inline constexpr std::uint64_t kCopiesMin = 3;
+
+/// How many lie in the folder at a time: of a restart one for each that takes part.
 std::size_t copies_at_a_time(const Case& in, const RoundsSettings& settings);
 
-/// Adds to `samples`. A restart has its steps written before all rounds, once, and reads another of
-/// them in each: what was read lately may still be in a cache that nobody can empty. Returns who
-/// failed, and why: it has no samples, and the others have all.
+/// Adds to `samples`. A restart has its steps written before all rounds, once, and reads the
+/// next of them in each: what was read lately may still be in a cache that nobody can empty.
+/// Returns who failed, and why: it has no samples, and the others have all.
 std::map<std::string, std::string> run_case(const Case& in,
                                             const RoundsSettings& settings,
                                             Samples& samples);

@@ -225,6 +225,12 @@ def test_it_says_with_which_settings_fio_is_compared(capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "fio, writing: 1 job, 1 MiB; tried: 1 job, 1 MiB 2000, 4 jobs, 4 MiB 1100 MB/s." in out
     assert "fio, reading: 4 jobs, 4 MiB; tried: 4 jobs, 4 MiB 1000 MB/s." in out
+    for what, other in (("writing", "reading"), ("reading", "writing")):
+        alone = {what: fio[what], f"tried_{what}": fio[f"tried_{what}"]}
+        print_cases(make_console(), {"parameters": {"cases": [], "fio": alone}})
+        out = " ".join(capsys.readouterr().out.split())
+        assert f"fio, {what}: {fio[what]}" in out
+        assert f"fio, {other}" not in out
 
 
 def test_titles_say_what_a_case_is(capsys):
@@ -255,8 +261,8 @@ def test_a_goal_alone_measures_whom_it_compares(forebay, real_native):
     real_native(checkpoint.PROGRAM)
     only = "ckpt.restart.over_fio"
     found = forebay("bench", "checkpoint", "--quick", "--only", only, "--json", "-").json
-    if "fio" in found["left_out"]:
-        pytest.skip(found["left_out"]["fio"])
+    if reasons := [found["left_out"][name] for name in ("fio", only) if name in found["left_out"]]:
+        pytest.skip(reasons[0])
     (goal,) = found["results"]
     assert (goal["id"], goal["value"] > 0) == (only, True)
     cases = {one["case"]: one["contenders"] for one in found["parameters"]["cases"]}

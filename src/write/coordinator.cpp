@@ -15,11 +15,10 @@ namespace forebay::write {
 namespace {
 
 std::string list_of(const std::vector<std::uint32_t>& numbers) {
-  constexpr std::size_t kShown = 8;
   std::string text;
-  for (std::size_t i = 0; i < std::min(numbers.size(), kShown); ++i)
+  for (std::size_t i = 0; i < std::min(numbers.size(), kRanksNamed); ++i)
     text += (i == 0 ? "" : ", ") + std::to_string(numbers[i]);
-  return numbers.size() > kShown ? text + " and others" : text;
+  return numbers.size() > kRanksNamed ? text + " and others" : text;
 }
 
 std::string text_of_step(const StepName& step) { return "write step " + std::to_string(step.step); }
@@ -241,8 +240,9 @@ std::string Coordinator::late_of(const Collected& collected) const {
     if (said != collected.missing.end()) late.insert(said->second.begin(), said->second.end());
   }
   if (!late.empty())
-    return "; not all bytes are written of ranks " + list_of({late.begin(), late.end()});
-  return have_all_said ? "; all bytes are written, so it is storage that is late" : "";
+    return "; bytes that are not written and hashed yet are of ranks " +
+           list_of({late.begin(), late.end()});
+  return have_all_said ? "; all bytes are written, what is late is their index or its sync" : "";
 }
 
 void Coordinator::missing(const StepName& step,

@@ -260,10 +260,10 @@ TEST_F(CoordinatorAlone, owners_of_late_files_are_asked_whose_bytes_they_miss) {
   coordinator_->tick(*deadline);
   const std::string why = outcome().failure;
   EXPECT_THAT(why, HasSubstr("not durable yet of ranks 0, 2"));
-  EXPECT_THAT(why, HasSubstr("not all bytes are written of ranks 0, 2"));
+  EXPECT_THAT(why, HasSubstr("not written and hashed yet are of ranks 0, 2"));
 }
 
-TEST_F(CoordinatorAlone, storage_is_late_when_owners_have_all_bytes) {
+TEST_F(CoordinatorAlone, the_index_is_late_when_owners_have_all_bytes) {
   start(2);
   announce(0, 1);
   announce(1, 1);
@@ -271,17 +271,17 @@ TEST_F(CoordinatorAlone, storage_is_late_when_owners_have_all_bytes) {
   coordinator_->missing(step(1), 0, {});
   coordinator_->missing(step(1), 1, {});
   coordinator_->tick(*coordinator_->due());
-  EXPECT_THAT(outcome().failure, HasSubstr("it is storage that is late"));
+  EXPECT_THAT(outcome().failure, HasSubstr("what is late is their index or its sync"));
 }
 
-TEST_F(CoordinatorAlone, an_owner_that_does_not_answer_is_no_proof_of_late_storage) {
+TEST_F(CoordinatorAlone, an_owner_that_does_not_answer_is_no_proof_that_all_bytes_are_there) {
   start(2);
   announce(0, 1);
   announce(1, 1);
   coordinator_->tick(*coordinator_->due());
   coordinator_->missing(step(1), 0, {});
   coordinator_->tick(*coordinator_->due());
-  EXPECT_THAT(outcome().failure, Not(HasSubstr("storage")));
+  EXPECT_THAT(outcome().failure, Not(HasSubstr("sync")));
 }
 
 TEST_F(CoordinatorAlone, a_step_that_is_being_published_has_no_deadline) {

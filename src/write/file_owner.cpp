@@ -198,7 +198,7 @@ void FileOwner::tell_missing(const StepName& step) {
   parts.is_asked_for = true;
   std::vector<std::uint32_t> missing;
   for (const std::uint32_t rank : ranks_)
-    if (!parts.by_rank.contains(rank)) missing.push_back(rank);
+    if (!parts.by_rank.contains(rank) && missing.size() <= kRanksNamed) missing.push_back(rank);
   context_.send(comm::Rank{Routes::coordinator()}, LetterKind::kMissing, words_of(step, file_),
                 bytes_of_list<std::uint32_t>(missing));
 }

@@ -41,7 +41,7 @@ enum class LetterKind : std::uint32_t {
   kFailed,      ///< anybody to coordinator: the step cannot be, and why
   kSealed,      ///< owner to coordinator: a SealedLetter, the file is durable for that step
   kAskMissing,  ///< coordinator to owner: whose bytes of the step are not written yet?
-  kMissing,     ///< the answer, and again when one less is: file; the ranks, a list
+  kMissing,     ///< the answer, and again when one less is: file; the first of these ranks
   kPruned,      ///< coordinator to owner: group, file; no step needs this file any more
   kResolved,    ///< coordinator to all: published, or failed and why
   kGone,        ///< coordinator to all: this rank does not answer any more; of itself, rank to
@@ -75,6 +75,9 @@ inline constexpr std::uint64_t kPartPieceBytesMax = std::uint64_t{64} << 20U;
 
 /// In the number of a chunk that is offered by a link of a chain, whose bytes they are not.
 inline constexpr std::uint64_t kRelayed = std::uint64_t{1} << 63U;
+
+/// Ranks that an Error names; where there are more, it says so.
+inline constexpr std::size_t kRanksNamed = 8;
 
 struct OfferLetter {
   Chunk chunk;

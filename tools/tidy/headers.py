@@ -3,22 +3,22 @@
 
 Many are asked about in one go, one behind the other, if each includes, directly or not, all that
 stands before it: then nothing is hidden. What most headers include of the system stands in front,
-compiled once, where that holds for it too. Headers of a file that fails are compiled alone.
+compiled once, where that holds for it too. Compiled alone are those of a list that fails, and those
+that include something behind a declaration.
 """
 
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching as matching
-
-from tidy import programs
+from tidy import cpp, programs
 from tidy.finding import Finding
 from tidy.tree import SourceTree
 
 FOLDERS = ("include", "src", "apps", "bench", "tools")
 PREFIXES = Path("build/tidy")
+LATE_INCLUDE = re.compile(r"#\s*include\b")
 _USUAL = (
     "cstddef",
     "cstdint",
@@ -54,7 +54,8 @@ def check_headers_alone(tree: SourceTree) -> list[Finding]:
         for path in headers
     }
     unknown = [path for path, question in questions.items() if not programs.is_remembered(question)]
-    proven = _proven_in_chains(tree, chains_of({path: seen_by(tree, path) for path in unknown}))
+    early = [path for path in unknown if not includes_late(tree.texts[path])]
+    proven = _proven_in_chains(tree, chains_of({path: seen_by(tree, path) for path in early}))
     for path in proven:
         programs.remember(questions[path], [])
     return programs.ask_all(list(questions.values()), tree.root)
@@ -66,19 +67,23 @@ def seen_by(tree: SourceTree, path: str) -> frozenset[str]:
 
 
 def chains_of(seen: dict[str, frozenset[str]]) -> list[list[str]]:
-    """The headers in as few lists as can be, in each of which every header sees all that those
-    before it see (Dilworth, found as a matching of each header with the one behind it)."""
-    paths = sorted(seen, key=lambda path: (len(seen[path]), path))
-    fits = [[seen[first] < seen[second] for second in paths] for first in paths]
-    behind = matching(csr_array(fits, dtype=bool), perm_type="column") if paths else []
-    next_of = {paths[i]: paths[j] for i, j in enumerate(behind) if j >= 0}
+    """The headers in few lists, in each of which every header sees all that those before it see."""
     chains = []
-    for path in set(paths) - set(next_of.values()):
-        chain = [path]
-        while chain[-1] in next_of:
-            chain.append(next_of[chain[-1]])
-        chains.append(chain)
-    return sorted(chains)
+    for path in sorted(seen, key=lambda path: (len(seen[path]), path)):
+        fitting = [chain for chain in chains if seen[chain[-1]] < seen[path]]
+        if fitting:
+            max(fitting, key=lambda chain: len(seen[chain[-1]])).append(path)
+        else:
+            chains.append([path])
+    return chains
+
+
+def includes_late(text: str) -> bool:
+    """Whether something is included behind a declaration, which may lean on what stands before."""
+    lines = cpp.code_only(text).replace("\\\n", " ").splitlines()
+    code = [line.strip() for line in lines if line.strip()]
+    first = next((i for i, line in enumerate(code) if not line.startswith("#")), len(code))
+    return any(LATE_INCLUDE.match(line) for line in code[first:])
 
 
 def _proven_in_chains(tree: SourceTree, chains: list[list[str]]) -> list[str]:

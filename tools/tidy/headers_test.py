@@ -81,15 +81,36 @@ def test_a_header_that_fails_is_told_apart_from_those_compiled_with_it(plant):
     assert {finding.path for finding in findings} == {"src/base/b.hpp"}
 
 
-def test_chains_are_as_few_as_can_be_and_each_header_sees_all_before_it():
+def test_in_a_chain_each_header_sees_all_before_it():
     seen = {name: frozenset(name) for name in ("a", "b", "ab", "abc", "bcd", "abcd")}
     chains = headers.chains_of(seen)
-    assert len(chains) == 2
-    assert sorted(path for chain in chains for path in chain) == sorted(seen)
-    for chain in chains:
-        for before, behind in zip(chain, chain[1:], strict=False):
-            assert seen[before] < seen[behind]
+    assert chains == [["a", "ab", "abc", "abcd"], ["b", "bcd"]]
     assert headers.chains_of({}) == []
+
+
+def test_what_is_included_late_is_no_help_to_what_stands_before(plant):
+    late = '#pragma once\ninline std::string f() { return {}; }\n#include "base/b.hpp"\n'
+    files = {"src/base/a.hpp": late, "src/base/b.hpp": "#pragma once\n#include <string>\n"}
+    findings = headers.check_headers_alone(plant(files))
+    assert {finding.path for finding in findings} == {"src/base/a.hpp"}
+
+
+def test_includes_behind_other_directives_are_not_late():
+    text = (
+        "// int a;\n#pragma once\n#define A(x) \\\n  x\n#include <a>\n#if A\n#include <b>\n#endif\n"
+    )
+    assert not headers.includes_late(text)
+    assert headers.includes_late(text + "int a;\n#  include <c>\n")
+    assert not headers.includes_late(text + "int a;\n")
+
+
+def test_what_stands_in_front_belongs_to_the_first_of_a_chain(plant):
+    usual = "".join(f"#include <{one}>\n" for one in headers.PREFIX_SETS["usual"])
+    first = "#pragma once\ninline std::string f() { return {}; }\n"
+    behind = f'#pragma once\n{usual}#include "base/a.hpp"\n'
+    tree = plant({"src/base/a.hpp": first, "src/base/b.hpp": behind})
+    findings = headers.check_headers_alone(tree)
+    assert {finding.path for finding in findings} == {"src/base/a.hpp"}
 
 
 def test_what_most_include_is_compiled_once_and_hides_nothing(plant):

@@ -75,6 +75,7 @@ def fio_text(fio: dict) -> str:
         + ", ".join(f"{one['setting']} {one['mb_s']:.0f}" for one in tried_in_order(fio, what))
         + " MB/s."
         for what in ("writing", "reading")
+        if what in fio
     )
 
 
