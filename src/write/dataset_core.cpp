@@ -268,7 +268,15 @@ Result<write::BlockPlace> array_place(std::string_view field,
                     .cause =
                         "arrays are stored in C order; give shape, start and count of an array "
                         "in Fortran order the other way round"});
-  write::BlockPlace place{parts_of(field, type, block.shape.size()), 0, block.start};
+  const std::size_t dimensions = block.shape.size();
+  if (block.start.size() != dimensions || block.count.size() != dimensions)
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = "put field '" + std::string(field) + "'",
+                    .cause = "shape, start and count have " + std::to_string(dimensions) + ", " +
+                             std::to_string(block.start.size()) + " and " +
+                             std::to_string(block.count.size()) +
+                             " dimensions, and must have as many"});
+  write::BlockPlace place{parts_of(field, type, dimensions), 0, block.start};
   place.field.kind = format::FieldKind::kGlobal;
   place.field.shape = block.shape;
   place.extents.insert(place.extents.end(), block.count.begin(), block.count.end());

@@ -13,12 +13,6 @@ namespace forebay::write {
 
 namespace {
 
-std::vector<std::uint64_t> list_from(std::span<const std::byte> bytes) {
-  std::vector<std::uint64_t> values(bytes.size() / sizeof(std::uint64_t));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
-
 /// Places in the file instead of places in regions; what has no bytes lies where there might be
 /// some.
 void settle(RankStep& record, const std::vector<std::uint64_t>& places) {
@@ -129,7 +123,7 @@ bool Member::hash_a_piece() {
 void Member::written(const StepName& step, std::span<const std::byte> places) {
   const auto found = steps_.find(step);
   if (found == steps_.end()) return;
-  found->second.places = list_from(places);
+  found->second.places = list_from<std::uint64_t>(places);
   send_part_if_complete(step, found->second);
 }
 

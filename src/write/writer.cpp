@@ -25,6 +25,7 @@ format::DataFileName Writer::file_of(const StepName& step) const {
 }
 
 void Writer::offered(comm::Rank from, const OfferLetter& letter) {
+  if (lost_owner_) give_up(letter.chunk.step, *lost_owner_);
   const bool is_void = failed_.contains(letter.chunk.step);
   if (is_void) return context_.send(from, LetterKind::kTaken, {letter.number}, {});
   const std::uint64_t ticket = next_ticket_++ | kRelayed;
@@ -42,6 +43,11 @@ void Writer::offered(comm::Rank from, const OfferLetter& letter) {
       incoming.bytes = mapped->bytes;
       incoming.mapping = std::move(mapped->mapping);
       return here(ticket);
+    }
+    // Nobody hands over to this rank, so there is no other memory that the bytes could come to.
+    if (!receiving_) {
+      context_.report_failure(letter.chunk.step, mapped.error());
+      return drop(ticket);
     }
   }
   wanted_.push_back(ticket);
@@ -375,10 +381,10 @@ void Writer::tell(const RankKey& key) {
   std::vector<std::uint64_t> places;
   for (const auto& [number, region] : ranks_.at(key).by_number)
     places.push_back(*region.place);
-  const auto bytes = std::as_bytes(std::span(places));
   const comm::Rank origin{key.second};
   ranks_.erase(key);
-  context_.send(origin, LetterKind::kWritten, words_of(key.first), {bytes.begin(), bytes.end()});
+  context_.send(origin, LetterKind::kWritten, words_of(key.first),
+                bytes_of_list<std::uint64_t>(places));
 }
 
 void Writer::resolved(const StepName& step, const Status& outcome) {
@@ -413,7 +419,26 @@ void Writer::forget(const StepName& step) {
   ask_for_bytes();
 }
 
+void Writer::give_up(const StepName& step, const Error& why) {
+  if (failed_.contains(step)) return;
+  context_.report_failure(step, why);
+  forget(step);
+}
+
+/// No place comes any more, and nobody closes a step: what is written already is in vain.
+void Writer::lose_owner(const Error& why) {
+  lost_owner_ = why;
+  std::set<StepName> steps;
+  for (const auto& [ticket, incoming] : incoming_)
+    steps.insert(incoming.offer.chunk.step);
+  for (const auto& [key, work] : ranks_)
+    steps.insert(key.first);
+  for (const StepName& step : steps)
+    give_up(step, why);
+}
+
 void Writer::lost(comm::Rank rank, const Error& why) {
+  if (rank == owner()) lose_owner(why);
   std::vector<std::uint64_t> tickets;
   const bool was_next =
       context_.routes().next_of(context_.rank().number) == std::optional(rank.number);
@@ -424,7 +449,7 @@ void Writer::lost(comm::Rank rank, const Error& why) {
   }
   for (const std::uint64_t ticket : tickets) {
     const StepName step = incoming_.at(ticket).offer.chunk.step;
-    context_.report_failure(step, why);
+    if (!failed_.contains(step)) context_.report_failure(step, why);
     drop(ticket);
   }
 }

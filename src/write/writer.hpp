@@ -2,7 +2,7 @@
 // Writer: brings the bytes of other ranks, and those of its own, to storage; or a step further,
 // where it is a link of a chain. It takes memory of its node in place, asks others for their bytes
 // when it has room for them, and gets a place for each region from the owner of its file. Whatever
-// it has accepted it can write without anybody else's doing.
+// it has accepted it can write without anybody else's doing, unless the schedule is collective.
 #pragma once
 
 #include <cstdint>
@@ -107,6 +107,8 @@ class Writer {
   bool is_held_back(const Incoming& incoming) const;
   void release_held_back();
   void forget(const StepName& step);
+  void give_up(const StepName& step, const Error& why);
+  void lose_owner(const Error& why);
   format::DataFileName file_of(const StepName& step) const;
   bool is_writer_of(std::uint32_t origin) const;
 
@@ -122,6 +124,7 @@ class Writer {
   std::map<std::uint64_t, std::shared_ptr<DataFile>> files_;  ///< by group
   std::map<std::uint64_t, std::vector<std::function<void(const Status&)>>> opening_;
   std::set<StepName> failed_;
+  std::optional<Error> lost_owner_;                       ///< why nothing can be written any more
   std::map<StepName, std::set<std::uint32_t>> finished_;  ///< ranks of the group
   std::uint64_t next_ticket_ = 0;
   std::uint64_t next_question_ = 0;

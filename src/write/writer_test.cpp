@@ -105,6 +105,38 @@ TEST_F(WriterAlone,
   EXPECT_EQ(receiving_->counts().taken_max, 2U);
 }
 
+TEST_F(WriterAlone, memory_of_its_own_that_cannot_be_mapped_fails_the_step) {
+  // Nobody hands over to it, so it has no memory for what comes.
+  context_ = std::make_unique<TestContext>(crew_of(4),
+                                           WritePlan{.strategy = Strategy::kFilePerProcess}, 2);
+  writer_ = std::make_unique<Writer>(*context_, nullptr);
+  offer(2, 7);
+  EXPECT_NE(failure(), "");
+  EXPECT_EQ(context_->take_one(LetterKind::kTaken).words[0], 7U) << "its memory comes back";
+  EXPECT_TRUE(context_->take(LetterKind::kSend).empty());
+}
+
+TEST_F(WriterAlone, whose_owner_is_lost_gives_back_what_waits_and_takes_no_more) {
+  WritePlan baton{.strategy = Strategy::kBaton, .writers = 4, .files = 1};
+  baton.steps_per_group = 1;
+  start(baton, 3, 2);
+  for (std::uint32_t chunk = 0; chunk < 2; ++chunk) {
+    offer(2, chunk);
+    wanted();
+    bytes_come(2, chunk);
+  }
+  offer(2, 2);  // its bytes have not come
+  EXPECT_EQ(context_->take(LetterKind::kAskPlace).size(), 2U);
+  writer_->lost({0}, broken("killed"));
+  EXPECT_THAT(failure(), HasSubstr("killed"));
+  EXPECT_EQ(taken(), 1U) << "for what is on its way to it";
+  offer(2, 0, 2);
+  EXPECT_THAT(failure(), HasSubstr("killed")) << "of a later step";
+  EXPECT_EQ(context_->take(LetterKind::kTaken).size(), 1U);
+  offer(2, 1, 2);
+  EXPECT_TRUE(context_->take(LetterKind::kFailed).empty()) << "once is enough";
+}
+
 TEST_F(WriterAlone, writes_what_came_at_the_place_that_it_was_given) {
   start(to_rank_0(HandOff::kMessage), 2);
   offer(3, 0);

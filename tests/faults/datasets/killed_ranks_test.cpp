@@ -46,6 +46,7 @@ struct Kill {
   Placement placement;
   HandOff hand_off;
   std::uint32_t rank;  ///< of the job
+  Strategy strategy = Strategy::kReducedBlocking;
 
   bool has_dedicated() const { return placement == Placement::kDedicated; }
   bool is_given_to_io() const { return has_dedicated() && (rank == 2 || rank == 4); }
@@ -54,17 +55,23 @@ struct Kill {
 };
 
 std::ostream& operator<<(std::ostream& out, const Kill& kill) {
+  if (kill.strategy != Strategy::kReducedBlocking)
+    return out << name_of(kill.strategy) << "_" << kill.rank;
   out << (kill.has_dedicated() ? "dedicated_" : "in_rank_")
       << (kill.hand_off == HandOff::kMessage ? "message_" : "memory_");
   return out << kill.rank;
 }
 
 WritePlan plan_of(const Kill& kill) {
-  WritePlan plan{.strategy = Strategy::kReducedBlocking, .unit_bytes = 64_KiB};
+  WritePlan plan{.strategy = kill.strategy, .unit_bytes = 64_KiB};
   plan.memory_bytes = 1_MiB;
   plan.hand_off = kill.hand_off;
   plan.placement = kill.placement;
-  if (!kill.has_dedicated()) plan.writers = plan.files = 2;
+  // A baton in one file, a chain through all ranks, or two writers.
+  const bool is_chain = kill.strategy == Strategy::kBrigade;
+  plan.files = kill.strategy == Strategy::kReducedBlocking ? 2 : 1;
+  plan.writers = kill.strategy == Strategy::kBaton ? kRanks : is_chain ? 1 : 2;
+  if (kill.has_dedicated()) plan.writers = plan.files = 0;
   plan.deadline = std::chrono::seconds(5);
   return plan;
 }
@@ -244,6 +251,10 @@ const std::vector<Kill> kKilledRanks = [] {
     for (const HandOff hand_off : {HandOff::kSharedMemory, HandOff::kMessage})
       for (std::uint32_t rank = 0; rank < kRanks; ++rank)
         all.push_back({placement, hand_off, rank});
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    all.push_back({Placement::kInRank, HandOff::kNone, rank, Strategy::kBaton});
+    all.push_back({Placement::kInRank, HandOff::kBrigade, rank, Strategy::kBrigade});
+  }
   return all;
 }();
 
