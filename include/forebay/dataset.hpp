@@ -95,7 +95,8 @@ class [[nodiscard]] Step {
   /// This rank has put all it has. Returns at once; the step is under way, and this handle empty.
   /// The Future is there when all ranks' bytes are durable and the step is published, or when it is
   /// known that this will not be: then its Error says which rank failed and why, the steps before
-  /// are as they were, and later ones can go on. Dropping the Future changes nothing.
+  /// are as they were, and later ones can go on. kClosed for a lost first rank, or a Runtime that
+  /// ended first, leaves open whether the step is there. Dropping the Future changes nothing.
   Future<Receipt> commit();
 
   /// Gives the step up on all ranks: nothing of it will be seen.

@@ -182,8 +182,8 @@ class Runtime {
   Result<OutputStream> output_stream(const StreamPlan& plan = {});
 
   /// Opens the dataset (a folder) at `path` for writing: makes it if it is not there, and appends
-  /// to it if it is. The plan of the first rank is in force; what it leaves open is chosen, without
-  /// a plan all of it; FOREBAY_PLAN, where it is set, names the plan instead (see WritePlan).
+  /// to it if it is. The plan of the first rank is in force, without one that which FOREBAY_PLAN
+  /// names (see write_plan_from); what is left open is chosen.
   /// Collective, by the ranks that compute, and the last such call; where it fails on one, all get
   /// its Error: kPermission if somebody else writes to it (the text says who), kInvalidArgument for
   /// a plan that cannot work, kClosed or kLimit if a rank that is to write does not serve(), ...

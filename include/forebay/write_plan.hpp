@@ -96,8 +96,8 @@ struct WritePlan {
   /// Where in a file what one writer writes begins and ends; a power of two, at least 4 KiB. 0:
   /// 4 KiB, and where several writers share a file on storage with locks, what one lock covers.
   std::uint64_t alignment_bytes = 0;
-  /// Most memory for staging on each rank, at least two units. 0: what the largest rank puts in one
-  /// step, where that is known, else 64 MiB.
+  /// Most memory for staging on each rank, at least two units. 0: what a rank has put on average in
+  /// the newest step, where that is known, else 64 MiB.
   std::uint64_t memory_bytes = 0;
   WhenFull when_full = WhenFull::kWait;
   /// Steps that may be begun and not yet published; 0: 2.

@@ -116,6 +116,41 @@ TEST_P(DatasetSuite, a_block_that_is_refused_fails_its_step) {
   });
 }
 
+TEST_P(DatasetSuite, a_block_whose_start_has_other_dimensions_is_refused) {
+  on_each_yard([](Yard& yard) {
+    auto dataset = yard.runtime.dataset(yard.path(), for_test({}));
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    auto step = dataset->begin_step(1);
+    ASSERT_TRUE(step) << step.error().message();
+    const std::vector<double> values(4, 1.0);
+    // As many numbers in all as there must be.
+    const Subarray block{.shape = {4, 4, 4}, .start = {0, 0}, .count = {1, 1, 2, 2}};
+    const Status put = step->put("values", block, std::span(values));
+    ASSERT_EQ(error_class(put), ErrorClass::kInvalidArgument);
+    EXPECT_TRUE(mentions(put.error(), "have 3, 2 and 4 dimensions")) << put.error().message();
+    EXPECT_EQ(error_class(step->commit().wait()), ErrorClass::kInvalidArgument);
+    std::ignore = dataset->close();
+  });
+}
+
+TEST_P(DatasetSuite, several_at_once_do_not_wait_for_each_other) {
+  on_each_yard([](Yard& yard) {
+    for (const Strategy strategy : kStrategies) {
+      SCOPED_TRACE(name_of(strategy));
+      const std::string folder = yard.folder / std::string(name_of(strategy));
+      auto first = yard.runtime.dataset(folder + "-a", for_test({.strategy = strategy}));
+      auto second = yard.runtime.dataset(folder + "-b", for_test({.strategy = strategy}));
+      ASSERT_TRUE(first && second);
+      auto held = first->begin_step(1);
+      ASSERT_TRUE(held) << held.error().message();
+      EXPECT_TRUE(write_parts(yard, *second, 1, kParts));
+      EXPECT_TRUE(held->commit().wait());
+      EXPECT_TRUE(first->close());
+      EXPECT_TRUE(second->close());
+    }
+  });
+}
+
 TEST_P(DatasetSuite, who_goes_on_plans_for_steps_as_large_as_the_last_one) {
   on_each_yard([](Yard& yard) {
     {

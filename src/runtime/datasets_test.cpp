@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Datasets of one process, and of threads that play ranks on one node or several.
+#include <cstdlib>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,6 +16,22 @@ std::vector<comm::Make> dataset_makes() {
     all.push_back(comm::threads_make({.count = count}));
   all.push_back(comm::threads_make({.count = 5, .per_node = 2}));
   return all;
+}
+
+TEST(DatasetOfOneProcess, is_written_as_the_variable_says_unless_the_program_has_a_plan) {
+  const TemporaryFolder folder;
+  ::setenv("FOREBAY_PLAN", "brigade", 1);
+  Runtime runtime;
+  const auto open = runtime.dataset(folder / "open");
+  const auto given = runtime.dataset(folder / "given", Strategy::kFilePerProcess);
+  ::setenv("FOREBAY_PLAN", "brigades", 1);
+  const auto misspelt = runtime.dataset(folder / "misspelt");
+  ::unsetenv("FOREBAY_PLAN");
+  ASSERT_TRUE(open) << open.error().message();
+  ASSERT_TRUE(given) << given.error().message();
+  EXPECT_EQ(open->plan().strategy, Strategy::kBrigade);
+  EXPECT_EQ(given->plan().strategy, Strategy::kFilePerProcess);
+  EXPECT_EQ(error_class(misspelt), ErrorClass::kNotFound) << "no strategy and no file";
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads,

@@ -122,8 +122,7 @@ Result<std::shared_ptr<write::DatasetCore>> RuntimeCore::open_dataset(
   const auto cores = cores_of_first_node(ranks);
   if (!cores) return failure(cores.error());
   request.facts.cores_of_node = *cores;
-  // Who runs the program knows more of the place than who wrote it.
-  if (*named) request.wanted = **named;
+  if (*named && !wanted) request.wanted = **named;
   const auto summons = summons_.map([](const auto& made) { return made.get(); });
   return datasets_.open(
       {.computing = ranks, .all = *division_->computing_first, .summons = summons}, request);

@@ -159,6 +159,28 @@ TEST_F(StoredFaults, a_file_that_is_cut_while_it_is_open_is_short) {
   EXPECT_EQ(got.error().path(), file(file_of(3)));
 }
 
+TEST_F(StoredFaults, a_file_that_was_cut_costs_what_was_in_it) {
+  writer_.write(large_step(4, kFaultyParts, kFiles));
+  const std::uint64_t middle = middle_of(newest_of(runtime_, path_), 3);
+  const std::uint64_t size = std::filesystem::file_size(file(file_of(3)));
+  // The tail of the index, all of it, and data besides.
+  for (const std::uint64_t cut :
+       {size - format::kPageBytes + 300, size - format::kPageBytes, middle}) {
+    SCOPED_TRACE("cut at " + std::to_string(cut));
+    std::filesystem::resize_file(file(file_of(3)), cut);
+    const auto begin = std::chrono::steady_clock::now();
+    const StoredStep step = newest_of(runtime_, path_);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, kPatience);
+    expect_lost(
+        step, [](std::uint64_t part) { return file_of(part) == file_of(3); },
+        [&](std::uint64_t part, const Error& error) {
+          EXPECT_EQ(error.path(), file(file_of(3)));
+          EXPECT_TRUE(mentions(error, "step 4")) << error.message();
+          EXPECT_TRUE(mentions(error, "part " + std::to_string(part))) << error.message();
+        });
+  }
+}
+
 TEST_F(StoredFaults, a_damaged_header_keeps_nobody_from_reading) {
   writer_.write(large_step(4, kFaultyParts, kFiles));
   for (std::uint32_t number = 0; number < kFiles; ++number)

@@ -113,7 +113,8 @@ class OwnFilesWriter final : public Writer {
  private:
   Status write_directly(int file, std::span<const std::byte> block) {
     const auto reserved = static_cast<off_t>(round_up(block.size()));
-    if (::posix_fallocate(file, 0, reserved) != 0) return failed("reserve", "");
+    errno = ::posix_fallocate(file, 0, reserved);  // which does not set it
+    if (errno != 0) return failed("reserve", "");
     const std::size_t whole = block.size() / kBlockBytes * kBlockBytes;
     if (auto done = write_all(file, block.first(whole), 0); !done) return done;
     if (whole == block.size()) return {};
