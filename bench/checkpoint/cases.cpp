@@ -11,21 +11,24 @@ constexpr std::uint32_t kRanksOfGoals = 4;
 /// As many as are under way at a time: later ones use the same memory.
 constexpr std::uint32_t kMemorySteps = 2;
 
-std::vector<Case> make_cases() {
+std::vector<Case> writing_cases(const std::string& prefix, Computing computing) {
   std::vector<Case> cases;
   for (const std::uint32_t ranks : {2U, 4U, 8U}) {
     for (const Sizes sizes : {Sizes::kEqual, Sizes::kExponential}) {
-      const std::string id =
-          "ckpt.durable." + std::to_string(ranks) + "." + std::string(name_of(sizes));
-      cases.push_back({.id = id, .writers = ranks, .sizes = sizes, .steps = kSteps});
+      const std::string id = prefix + std::to_string(ranks) + "." + std::string(name_of(sizes));
+      cases.push_back(
+          {.id = id, .writers = ranks, .sizes = sizes, .computing = computing, .steps = kSteps});
     }
   }
-  for (const std::uint32_t ranks : {2U, 4U}) {
-    for (const Computing computing : {Computing::kProcessor, Computing::kMemory}) {
-      const std::string id =
-          "ckpt.computing." + std::to_string(ranks) + "." + std::string(name_of(computing));
-      cases.push_back({.id = id, .writers = ranks, .computing = computing, .steps = kSteps});
-    }
+  return cases;
+}
+
+std::vector<Case> make_cases() {
+  std::vector<Case> cases = writing_cases("ckpt.durable.", Computing::kNone);
+  for (const Computing computing : {Computing::kProcessor, Computing::kMemory}) {
+    const auto more =
+        writing_cases("ckpt.computing." + std::string(name_of(computing)) + ".", computing);
+    cases.insert(cases.end(), more.begin(), more.end());
   }
   cases.push_back({.id = std::string(kMemoryCase),
                    .writers = 8,
