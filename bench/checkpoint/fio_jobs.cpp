@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -18,6 +19,9 @@ using nlohmann::json;
 
 constexpr std::uint64_t kMebibyte = 1ULL << 20U;
 constexpr int kTries = 2;
+
+/// Of pages of 4 KiB, requests are made of as many pieces: on a virtual disk a third of the speed.
+constexpr std::string_view kHugePages = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
 
 /// As its users set it up for throughput.
 constexpr std::array kSettings = {
@@ -72,11 +76,12 @@ Result<double> run(const std::string& direction,
   const std::string fallocate =
       setting.space == FioSpace::kReserved ? "--fallocate=posix" : "--fallocate=none";
   const Status ran = run_child(
-      {"fio", "--name=load", "--rw=" + direction, "--numjobs=" + std::to_string(setting.jobs),
-       "--group_reporting", "--bs=" + std::to_string(request_bytes),
-       "--iodepth=" + std::to_string(setting.depth), "--size=" + std::to_string(job_bytes),
-       "--ioengine=io_uring", "--direct=1", "--thread=1", fallocate, "--end_fsync=1",
-       "--output-format=json", "--output=" + report.string(), "--directory=" + folder.string()});
+      {"env", std::string(kHugePages), "fio", "--name=load", "--rw=" + direction,
+       "--numjobs=" + std::to_string(setting.jobs), "--group_reporting",
+       "--bs=" + std::to_string(request_bytes), "--iodepth=" + std::to_string(setting.depth),
+       "--size=" + std::to_string(job_bytes), "--ioengine=io_uring", "--direct=1", "--thread=1",
+       fallocate, "--end_fsync=1", "--output-format=json", "--output=" + report.string(),
+       "--directory=" + folder.string()});
   if (!ran) return failure(ran.error());
   return seconds_in(report, direction, total_bytes);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fio on the same folder: what the device takes and gives when nobody asks which bytes they are.
-// Direct, by io_uring; jobs, size and depth of requests are tried once, and the best are what
-// others are compared with.
+// Direct, by io_uring, in huge pages; jobs, size and depth of requests are tried once, and the best
+// are what others are compared with.
 #pragma once
 
 #include <forebay/error.hpp>
