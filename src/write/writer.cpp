@@ -438,7 +438,7 @@ void Writer::lose_owner(const Error& why) {
 }
 
 void Writer::lost(comm::Rank rank, const Error& why) {
-  if (rank == owner()) lose_owner(why);
+  if (context_.routes().is_writer(context_.rank().number) && rank == owner()) lose_owner(why);
   std::vector<std::uint64_t> tickets;
   const bool was_next =
       context_.routes().next_of(context_.rank().number) == std::optional(rank.number);

@@ -137,6 +137,18 @@ TEST_F(WriterAlone, whose_owner_is_lost_gives_back_what_waits_and_takes_no_more)
   EXPECT_TRUE(context_->take(LetterKind::kFailed).empty()) << "once is enough";
 }
 
+TEST_F(WriterAlone, a_rank_given_to_io_that_no_plan_needs_loses_nothing_with_others) {
+  const Crew crew{.node_of_computing = {0, 0}, .node_of_dedicated = {0, 0}};
+  WritePlan plan{.strategy = Strategy::kReducedBlocking, .writers = 1, .files = 1};
+  plan.placement = Placement::kDedicated;
+  for (const std::uint32_t me : {2U, 3U}) {
+    context_ = std::make_unique<TestContext>(crew, plan, me);
+    writer_ = std::make_unique<Writer>(*context_, nullptr);
+    writer_->lost({0}, broken("killed"));
+    EXPECT_TRUE(context_->take(LetterKind::kFailed).empty()) << "rank " << me;
+  }
+}
+
 TEST_F(WriterAlone, writes_what_came_at_the_place_that_it_was_given) {
   start(to_rank_0(HandOff::kMessage), 2);
   offer(3, 0);
