@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
+#include "base/assert.hpp"
 #include "base/checked_cast.hpp"
 #include "comm/error_bytes.hpp"
 #include "read/requests.hpp"
@@ -292,8 +293,18 @@ void NodeLinks::serve(Peer& peer, std::uint64_t id, const SessionHandle& session
     answer(peer.node, id, view.wait());
     return;
   }
-  std::move(view).then(loop_, [self = weak_from_this(), node = peer.node, id](Result<View> result) {
-    if (const auto links = self.lock()) links->answer(node, id, std::move(result));
+  await(std::move(view), *found->second, peer.node, id);
+}
+
+void NodeLinks::await(Future<View> view,
+                      const Session& session,
+                      std::uint32_t node,
+                      std::uint64_t id) {
+  const std::uint64_t key = next_awaited_++;
+  awaited_.emplace(key, session);
+  std::move(view).then(loop_, [this, key, node, id](Result<View> result) {
+    awaited_.erase(key);
+    answer(node, id, std::move(result));
   });
 }
 
@@ -434,21 +445,25 @@ void NodeLinks::attend() {
   }
 }
 
+/// Our own ranks may have sessions open still, and others have left some of which a view is under
+/// way. One that waited on would arrive at a loop that is gone, and nothing is read for it any
+/// more: the other node learns that, and may wait for us no more than we for it.
 void NodeLinks::end() {
   ending_ = true;
   for (Peer& peer : peers_) {
-    // Our own ranks may have them open still. A view that waits on would keep session and links,
-    // and nothing is read for it any more: the other node learns that, and may wait for us no more
-    // than we for it.
     for (auto& [number, session] : peer.served) {
       if (session) session->close();
     }
   }
+  for (const auto& [key, session] : awaited_)
+    session.close();
   loop_.poll();  // views that came to nothing
   let_bulk_arrive();
   ended_ = true;
   for (Peer& peer : peers_)
     part(peer);
+  loop_.poll();  // those that waited for a peer in turn
+  FOREBAY_ASSERT(awaited_.empty());
 }
 
 }  // namespace forebay::read

@@ -110,6 +110,7 @@ class NodeLinks final : public Chores,
   bool fetch(std::uint32_t node, const SessionHandle& session, Fetch fetch);
   void finish(Peer& peer, std::uint64_t id, const Status& outcome);
   void serve(Peer& peer, std::uint64_t id, const SessionHandle& session, ByteRange range);
+  void await(Future<View> view, const Session& session, std::uint32_t node, std::uint64_t id);
   void answer(std::uint32_t node, std::uint64_t id, Result<View> view);
   void refuse(Peer& peer, std::uint64_t id, const Error& why);
   void send_bytes(Peer& peer, std::uint64_t id, const std::shared_ptr<View>& view);
@@ -132,6 +133,10 @@ class NodeLinks final : public Chores,
   Sessions sessions_;
   Descriptor events_;
   EventLoop loop_;  // where views of served sessions arrive
+  /// The sessions of views under way, which may outlive the peers that asked for them: none when
+  /// the loop ends.
+  std::unordered_map<std::uint64_t, Session> awaited_;
+  std::uint64_t next_awaited_ = 0;
   std::vector<Peer> peers_;
   std::uint64_t next_id_ = 0;
   bool ending_ = false;  // nothing new is begun
