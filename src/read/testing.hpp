@@ -65,7 +65,7 @@ inline std::vector<std::byte> word_bytes(ByteRange range) {
 
 /// Whether `bytes` are what such a file has at `offset`; if not, where they first differ.
 inline ::testing::AssertionResult is_words(std::span<const std::byte> bytes, std::uint64_t offset) {
-  constexpr std::uint64_t kChunk = 1U << 20U;
+  constexpr std::uint64_t kChunk = 1U << 15U;  // memory that is used again, and not mapped anew
   for (std::uint64_t at = 0; at < bytes.size(); at += kChunk) {
     const std::span<const std::byte> part =
         bytes.subspan(at, std::min<std::uint64_t>(kChunk, bytes.size() - at));

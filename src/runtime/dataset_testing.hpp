@@ -32,17 +32,18 @@ struct Yard {
   Runtime runtime;
 };
 
-/// With little memory where the plan leaves that open: what ranks stage by default takes longer to
-/// clear than parts of a test take to write.
+/// With little memory and small segments where the plan leaves these open: what ranks stage by
+/// default takes longer to clear than parts of a test take to write.
 inline WritePlan for_test(WritePlan plan) {
   if (plan.memory_bytes == 0) plan.memory_bytes = 16_MiB;
+  if (plan.unit_bytes == 0) plan.unit_bytes = 1_MiB;
   return plan;
 }
 
-/// Elements of a part: uneven; every fifth is empty, the second one larger than a segment.
+/// Elements of a part: uneven; every fifth is empty, the second one larger than two segments.
 inline std::uint64_t elements_of_part(std::uint64_t part) {
   if (part % 5 == 3) return 0;
-  if (part == 1) return 700'001;
+  if (part == 1) return 300'001;
   return 1000 + part * 37 % 5000;
 }
 

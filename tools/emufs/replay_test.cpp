@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sanitizer.hpp"
 #include "base/testing.hpp"
 
 namespace forebay::emufs {
@@ -173,7 +174,8 @@ Record any_record(std::mt19937_64& random) {
 
 TEST_F(Replaying, anything_stays_in_the_folder) {
   std::mt19937_64 random(1);
-  for (int history = 0; history < 60; ++history) {
+  constexpr int kHistories = kThreadSanitizer ? 12 : 60;
+  for (int history = 0; history < kHistories; ++history) {
     std::vector<Record> records = {root()};
     while (records.size() < 40)
       records.push_back(any_record(random));
