@@ -391,7 +391,8 @@ inline constexpr std::uint64_t kUnit = SmallPlan::kUnit;
 inline ::testing::AssertionResult reads_words(const Session& session, ByteRange range) {
   constexpr std::size_t kMargin = 64;
   constexpr std::byte kUntouched{0xA5};
-  std::vector<std::byte> memory(range.size + 2 * kMargin, kUntouched);
+  static thread_local std::vector<std::byte> memory;  // sanitizers take long over what is new
+  memory.assign(range.size + 2 * kMargin, kUntouched);
   const std::span<std::byte> into = std::span(memory).subspan(kMargin, range.size);
   const Result<ByteCount> got = result_of(session.read(range.offset, into));
   if (!got) return ::testing::AssertionFailure() << got.error().message();

@@ -108,10 +108,10 @@ void expect_short(const Result<T>& got, std::uint64_t missing_byte, const Site& 
 
 TEST_P(RanksSuite, who_needs_bytes_of_a_file_that_was_cut_is_told_and_others_go_on) {
   on_each_reading([](const Communicator& ranks, const Reading& reading) {
-    constexpr std::uint64_t kLeft = 500'123;
+    constexpr std::uint64_t kLeft = 200'123;
     Site site(ranks);
     const Session session = must_read(site.runtime.open(site.path()), reading.plan(16));
-    const auto held = result_of(session.view({900'000, 100}));
+    const auto held = result_of(session.view({350'000, 100}));
     ASSERT_TRUE(held) << held.error().message();
     site.meet();
     if (site.is_first()) {
@@ -122,17 +122,17 @@ TEST_P(RanksSuite, who_needs_bytes_of_a_file_that_was_cut_is_told_and_others_go_
       EXPECT_TRUE(reads_words(session, {0, kLeft}));
       expect_short(read_at(session, {kLeft - 100, 1000}), kLeft, site);
       expect_short(result_of(session.view({kLeft, 1})), kLeft, site);
-      const std::uint64_t beyond = 600'000 + site.runtime.rank() * 3 * kUnit;
+      const std::uint64_t beyond = 250'000 + site.runtime.rank() * 3 * kUnit;
       expect_short(result_of(session.view({beyond, 10})), beyond, site);
     }
-    EXPECT_TRUE(is_words(held->bytes(), 900'000));
+    EXPECT_TRUE(is_words(held->bytes(), 350'000));
   });
 }
 
 TEST_P(RanksSuite, a_file_that_is_cut_in_the_midst_of_reading_gives_words_or_errors) {
   on_each_reading([](const Communicator& ranks, const Reading& reading) {
-    constexpr std::uint64_t kLeft = 300'001;
-    constexpr std::uint64_t kPiece = 10'000;
+    constexpr std::uint64_t kLeft = 150'001;
+    constexpr std::uint64_t kPiece = 5'000;
     Site site(ranks);
     const Session session = must_read(site.runtime.open(site.path()), reading.plan(16, 8));
     std::vector<Future<View>> views;

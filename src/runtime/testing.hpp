@@ -35,8 +35,8 @@ using read::write_words;
 
 using Communicator = std::shared_ptr<comm::Communicator>;
 
-inline constexpr std::uint64_t kUnit = 4096;            ///< a splinter, in most plans
-inline constexpr std::uint64_t kFileBytes = 1'000'003;  ///< of the file of most tests
+inline constexpr std::uint64_t kUnit = 4096;          ///< a splinter, in most plans
+inline constexpr std::uint64_t kFileBytes = 400'003;  ///< of the file of most tests
 inline constexpr ByteRange kWhole{0, kFileBytes};
 
 /// Bytes from one rank to all others, as an application would send a task.
