@@ -114,7 +114,7 @@ Result<std::shared_ptr<NodeLinks>> NodeLinks::start(Setup setup) {
   return made;
 }
 
-NodeLinks::~NodeLinks() = default;
+NodeLinks::~NodeLinks() { FOREBAY_ASSERT(awaited_.empty()); }
 
 Status NodeLinks::watch_all() {
   const auto failed = [] {
@@ -446,8 +446,8 @@ void NodeLinks::attend() {
 }
 
 /// Our own ranks may have sessions open still, and others have left some of which a view is under
-/// way. One that waited on would arrive at a loop that is gone, and nothing is read for it any
-/// more: the other node learns that, and may wait for us no more than we for it.
+/// way. One that waited on would arrive at a loop that is gone, and this agent reads nothing for it
+/// any more: the other node learns that, and may wait for us no more than we for it.
 void NodeLinks::end() {
   ending_ = true;
   for (Peer& peer : peers_) {
@@ -462,8 +462,11 @@ void NodeLinks::end() {
   ended_ = true;
   for (Peer& peer : peers_)
     part(peer);
-  loop_.poll();  // those that waited for a peer in turn
-  FOREBAY_ASSERT(awaited_.empty());
+  // Those that waited for a peer in turn, and copies that threads of another agent are reading:
+  // these end, as that agent is stopped after this one.
+  loop_.poll();
+  while (!awaited_.empty())
+    loop_.wait();
 }
 
 }  // namespace forebay::read

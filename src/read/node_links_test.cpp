@@ -3,8 +3,10 @@
 // on behalf of the other when they end, in whatever order.
 #include "read/node_links.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,11 +18,13 @@ namespace {
 
 using Ranks = std::shared_ptr<comm::Communicator>;
 
-/// Has much to do, and does none of it.
+/// Knows what it has to do, and leaves that to the test.
 class IdleAgent final : public Agent {
  public:
-  void serve(const std::shared_ptr<TransferSource>& /*source*/) override {}
+  void serve(const std::shared_ptr<TransferSource>& source) override { latest = source; }
   void stop() override {}
+
+  std::weak_ptr<TransferSource> latest;
 };
 
 constexpr ByteRange kExtent{0, 8 * kUnit};
@@ -42,12 +46,14 @@ OpenRequest request() {
 }
 
 /// A session of which nothing arrives, unless somebody else is asked for it.
-std::shared_ptr<SessionHost> host(Executor& loop, std::shared_ptr<RemoteReader> remote = nullptr) {
+std::shared_ptr<SessionHost> host(Executor& loop,
+                                  std::shared_ptr<Agent> agent,
+                                  std::shared_ptr<RemoteReader> remote = nullptr) {
   return SessionHost::open({.file = word_file(kExtent.size),
                             .extent = kExtent,
                             .plan = request().plan,
                             .windows = std::make_shared<WindowPool>(1_MiB),
-                            .agent = std::make_shared<IdleAgent>(),
+                            .agent = std::move(agent),
                             .executor = &loop,
                             .handle = kSession,
                             .remote = std::move(remote)})
@@ -74,7 +80,7 @@ Status ask_and_end(const Ranks& ranks) {
   const auto links = links_of(ranks);
   const auto agent = std::make_shared<IdleAgent>();
   const auto remote = links->reader(request(), {{0}, kUnit}, agent);
-  const auto session = host(loop, remote);
+  const auto session = host(loop, agent, remote);
   session->hint(0, {0, kUnit}, Urgency::kAsked, Precision::kWhole);
   TransferSource::Transfer transfer;
   EXPECT_TRUE(session->next_transfer(transfer));
@@ -84,13 +90,23 @@ Status ask_and_end(const Ranks& ranks) {
   return {};
 }
 
+/// Two nodes, of which one asks the other for something and is gone.
+void serve_one_that_leaves(const std::function<void(const Ranks&)>& serve) {
+  const auto ran = comm::run_ranks({.count = 2, .per_node = 1}, [&](const Ranks& ranks) -> Status {
+    if (ranks->rank().number == 1) return ask_and_end(ranks);
+    serve(ranks);
+    return {};
+  });
+  EXPECT_TRUE(ran) << ran.error().message();
+}
+
 // The other one left, and the session was forgotten, but not the view: it was signalled when the
 // session ended, on a loop that was gone.
 TEST(NodeLinks, views_that_nobody_asks_for_any_more_end_with_the_links) {
-  const auto ran = comm::run_ranks({.count = 2, .per_node = 1}, [](const Ranks& ranks) -> Status {
-    if (ranks->rank().number == 1) return ask_and_end(ranks);
+  serve_one_that_leaves([](const Ranks& ranks) {
     EventLoop loop;
-    const auto own = host(loop);  // a rank of this node has it open all the time
+    // A rank of this node has it open all the time.
+    const auto own = host(loop, std::make_shared<IdleAgent>());
     auto links = links_of(ranks);
     bool left = false;
     links->set_sessions({.open = [&](const OpenRequest&) { return own; },
@@ -102,9 +118,41 @@ TEST(NodeLinks, views_that_nobody_asks_for_any_more_end_with_the_links) {
     EXPECT_EQ(own.use_count(), before);
     links.reset();
     own->close();
-    return {};
   });
-  EXPECT_TRUE(ran) << ran.error().message();
+}
+
+/// From now on each request of the first splinter reads for itself.
+void fail_first_splinter(SessionHost& session) {
+  session.hint(0, {0, kUnit}, Urgency::kAsked, Precision::kWhole);
+  TransferSource::Transfer load;
+  ASSERT_TRUE(session.next_transfer(load));
+  session.finish(load, failure({.kind = ErrorClass::kIo, .operation = "read"}));
+}
+
+// A copy that a thread of another agent is reading cannot be told that its session has ended.
+TEST(NodeLinks, end_after_the_copies_that_others_read_for_their_views) {
+  serve_one_that_leaves([](const Ranks& ranks) {
+    EventLoop loop;
+    const auto agent = std::make_shared<IdleAgent>();
+    const auto own = host(loop, agent);
+    fail_first_splinter(*own);
+    auto links = links_of(ranks);
+    links->set_sessions(
+        {.open = [&](const OpenRequest&) { return own; }, .leave = [](const SessionHandle&) {}});
+    std::shared_ptr<TransferSource> copies;
+    TransferSource::Transfer copy;
+    EXPECT_TRUE(attend_until(*links, [&] {
+      copies = agent->latest.lock();
+      return copies && copies->next_transfer(copy) && copy.copy;
+    }));
+    const std::jthread thread([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      copies->copy(copy);
+    });
+    links->end();
+    links.reset();
+    EXPECT_TRUE(copy.copy->finished());
+  });
 }
 
 }  // namespace
