@@ -6,17 +6,11 @@
 #include <set>
 
 #include "format/block_reader.hpp"
+#include "format/box_overlap.hpp"
 #include "format/numbers.hpp"
 
 namespace forebay::format {
 namespace {
-
-std::uint64_t elements_of(std::span<const std::uint64_t> count) noexcept {
-  std::uint64_t elements = 1;
-  for (const std::uint64_t extent : count)
-    elements *= extent;
-  return elements;
-}
 
 /// What two boxes share; they do share something.
 Box shared_box(const Box& a, const Box& b) {
@@ -49,7 +43,9 @@ bool next_row(const Box& box, std::vector<std::uint64_t>& element) noexcept {
 /// Takes the differences of a stretch of elements that begins at `first` into those of a block.
 void take_in(BlockDifference& block, const NumberDifference& found, std::uint64_t first) {
   if (found.elements == 0) return;
-  if (block.elements == 0) block.first_element = first + found.first_element;
+  // Boxes of the other side come in any order.
+  const std::uint64_t element = first + found.first_element;
+  block.first_element = block.elements == 0 ? element : std::min(block.first_element, element);
   block.elements += found.elements;
   block.absolute_max = std::max(block.absolute_max, found.absolute_max);
   block.relative_max = std::max(block.relative_max, found.relative_max);
@@ -97,7 +93,7 @@ class FieldDiff {
   void find_only_right();
   bool have_same_checksum(const BlockPlace& left, const BlockPlace& right) const;
   void add(const BlockDifference& difference);
-  std::uint64_t covered(const StepCatalog& step, const Box& box) const;
+  bool has_all(const StepCatalog& step, const Box& box) const;
 
   const StepCatalog& left_;
   const StepCatalog& right_;
@@ -165,13 +161,12 @@ Status FieldDiff::compare_pieces(const BlockPlace& left, const BlockPlace& right
   return {};
 }
 
-std::uint64_t FieldDiff::covered(const StepCatalog& step, const Box& box) const {
-  std::uint64_t elements = 0;
+bool FieldDiff::has_all(const StepCatalog& step, const Box& box) const {
+  std::vector<Box> boxes;
   const auto places = step.intersecting(definition_.name, box);
   for (const BlockPlace& place : places.value())
-    elements +=
-        elements_of(shared_box(step.index(place).box(place.field, place.number), box).count);
-  return elements;
+    boxes.push_back(step.index(place).box(place.field, place.number));
+  return is_covered(box, boxes);
 }
 
 Status FieldDiff::compare_box(const BlockPlace& place, DiffReport& report) {
@@ -194,7 +189,7 @@ Status FieldDiff::compare_box(const BlockPlace& place, DiffReport& report) {
   if (!bytes) return tl::unexpected(bytes.error());
   for (const BlockPlace& other : *others)
     if (Status done = compare_shared(other, box, *bytes, difference); !done) return done;
-  if (difference.elements == 0 && covered(right_, box) < elements_of(box.count))
+  if (difference.elements == 0 && !has_all(right_, box))
     difference.kind = BlockDifference::Kind::kShape;
   if (difference.elements > 0 || difference.kind == BlockDifference::Kind::kShape) add(difference);
   return {};
@@ -230,8 +225,7 @@ void FieldDiff::find_only_right() {
     if (definition_.kind == FieldKind::kParts) {
       is_on_both = left_.find_part(definition_.name, key).has_value();
     } else {
-      const Box box = right_.index(place).box(place.field, place.number);
-      is_on_both = covered(left_, box) >= elements_of(box.count);
+      is_on_both = has_all(left_, right_.index(place).box(place.field, place.number));
     }
     if (!is_on_both) add({.kind = BlockDifference::Kind::kOnlyRight, .key = key});
   }

@@ -147,6 +147,40 @@ TEST_F(DiffTest, arrays_that_are_cut_differently_are_the_same) {
   EXPECT_EQ(less->fields[0].blocks_different, 2U);
 }
 
+TEST_F(DiffTest, of_several_differences_in_a_box_the_first_is_told) {
+  const auto left = written("a", grid(6, 4));
+  TestStep changed = grid(6, 2);
+  changed.blocks[0].raw[2 * 2 * 4] ^= std::byte{1};  // row 2, column 0
+  changed.blocks[1].raw[0] ^= std::byte{1};          // row 0, column 2
+  std::swap(changed.blocks[0], changed.blocks[1]);
+  for (int order = 0; order < 2; ++order) {
+    const auto report = diff(*left, *written("b" + std::to_string(order), changed));
+    ASSERT_TRUE(report) << report.error().message();
+    EXPECT_EQ(report->fields[0].blocks[0].elements, 2U);
+    EXPECT_EQ(report->fields[0].blocks[0].first_element, 2U);
+    std::swap(changed.blocks[0], changed.blocks[1]);
+  }
+}
+
+// Sums of their sizes did not show it.
+TEST_F(DiffTest, elements_that_one_side_has_twice_hide_none_that_it_lacks) {
+  const auto left = written("a", grid(3, 4));
+  TestStep overlapping = grid(3, 2);
+  TestBlock& block = overlapping.blocks[1];  // columns 1 and 2 of the upper rows, not 2 and 3
+  block.start[1] = 1;
+  for (std::int32_t i = 0; i < 6; ++i) {
+    const std::int32_t value = i / 2 * 4 + 1 + i % 2;
+    std::memcpy(block.raw.data() + i * sizeof value, &value, sizeof value);
+  }
+  const auto right = written("b", overlapping);
+  const auto report = diff(*left, *right);
+  ASSERT_TRUE(report) << report.error().message();
+  ASSERT_EQ(report->fields.size(), 1U);
+  ASSERT_EQ(report->fields[0].blocks.size(), 1U);
+  EXPECT_EQ(report->fields[0].blocks[0].kind, BlockDifference::Kind::kShape);
+  EXPECT_EQ(diff(*right, *left)->fields[0].blocks[0].kind, BlockDifference::Kind::kOnlyRight);
+}
+
 TEST(Numbers, of_every_type_and_byte_order) {
   const auto bytes = [](std::initializer_list<unsigned> values) {
     std::vector<std::byte> result;
