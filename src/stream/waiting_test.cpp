@@ -167,10 +167,14 @@ TEST_P(Waiting, completions_that_nobody_takes_are_refused_at_some_point) {
 }
 
 /// One MiB under way in all: who has much to write may not keep the others waiting for all of it.
+/// Space is not reserved: how long a file system takes for that is no matter of turns.
 TEST_P(Waiting, a_busy_stream_leaves_its_turn_to_another_one) {
   Site narrow(GetParam(), {{{"/", 1_MiB, "a test"}}});
   narrow.gate.close();
-  const StreamPlan plan{.buffer_bytes = 1_MiB, .buffers = 16, .request_bytes = 1_MiB};
+  const StreamPlan plan{.buffer_bytes = 1_MiB,
+                        .buffers = 16,
+                        .request_bytes = 1_MiB,
+                        .preallocation = Preallocation::kNone};
   OutputStream busy = narrow.make_stream(plan);
   OutputStream other = narrow.make_stream(plan);
   const OutputFile much = must(busy.create(narrow / "much"));
