@@ -87,6 +87,18 @@ void add_rest(Box box, const Box& taken, std::vector<Box>& rest) {
   }
 }
 
+std::vector<Box> without(std::vector<Box> boxes, const Box& taken) {
+  std::vector<Box> rest;
+  for (Box& box : boxes) {
+    if (intersect(box, taken)) {
+      add_rest(std::move(box), taken, rest);
+    } else {
+      rest.push_back(std::move(box));
+    }
+  }
+  return rest;
+}
+
 }  // namespace
 
 std::optional<std::pair<std::size_t, std::size_t>> find_overlap(std::span<const Box> boxes) {
@@ -96,20 +108,11 @@ std::optional<std::pair<std::size_t, std::size_t>> find_overlap(std::span<const 
 }
 
 bool is_covered(const Box& whole, std::span<const Box> boxes) {
-  const bool has_elements = std::ranges::find(whole.count, std::uint64_t{0}) == whole.count.end();
   std::vector<Box> left;
-  if (has_elements) left.push_back(whole);
+  if (std::ranges::find(whole.count, std::uint64_t{0}) == whole.count.end()) left.push_back(whole);
   for (const Box& taken : boxes) {
     if (left.empty()) return true;
-    std::vector<Box> rest;
-    for (Box& box : left) {
-      if (intersect(box, taken)) {
-        add_rest(std::move(box), taken, rest);
-      } else {
-        rest.push_back(std::move(box));
-      }
-    }
-    left = std::move(rest);
+    left = without(std::move(left), taken);
   }
   return left.empty();
 }
