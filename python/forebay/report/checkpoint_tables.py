@@ -13,17 +13,20 @@ def whole(value: float) -> str:
 
 
 # Column, metric, and how its value is written. Bandwidths are in MB/s, as the note below says.
-WRITING = (
+# Writing has two tables, so that each fits a terminal of 80 columns with the longest contender.
+SPEED = (
     ("perceived", "perceived_mb_s", units.number),
     ("durable", "durable_mb_s", units.number),
     ("drain", "drain_s", units.duration),
     ("interval", "interval_s", units.duration),
+    ("given up", "ranks_given_up", units.number),
+)
+COST = (
     ("memory", "memory_max_bytes", units.size),
     ("sum", "memory_sum_bytes", units.size),
     ("staging", "staging_bytes", units.size),
     ("files", "files", whole),
     ("calls", "metadata_calls", whole),
-    ("given up", "ranks_given_up", units.number),
 )
 COMPUTING = (
     ("perceived", "perceived_mb_s", units.number),
@@ -33,7 +36,7 @@ COMPUTING = (
     ("drain", "drain_s", units.duration),
 )
 READING = (("restart", "restart_mb_s", units.number),)
-
+NARROW = (0, 1, 0, 0)  # above, to the right, below, to the left of a cell
 
 NOTE = (
     "Bandwidths in MB/s. interval: the least between two checkpoints, so that one is on storage "
@@ -49,19 +52,20 @@ def has_cases(document: dict) -> bool:
 
 
 def print_cases(console, document: dict) -> None:
-    """Prints a table for each case that has contenders."""
+    """Prints a table or two for each case that has contenders."""
     for case in document["parameters"]["cases"]:
         if not case["contenders"]:
             continue
-        columns = columns_of(case)
-        names = [name for name, _, _ in columns]
-        right = tuple(range(1, len(names) + 1))
-        result = table(title_of(case), "contender", *names, right=right, fold=0)
-        for contender, metrics in case["contenders"].items():
-            result.add_row(
-                escape(contender), *(cell(metrics.get(key), text) for _, key, text in columns)
-            )
-        console.print(result)
+        for heading, columns in tables_of(case):
+            names = [name for name, _, _ in columns]
+            right = tuple(range(1, len(names) + 1))
+            result = table(heading, "contender", *names, right=right, fold=0)
+            result.padding = NARROW
+            for contender, metrics in case["contenders"].items():
+                result.add_row(
+                    escape(contender), *(cell(metrics.get(key), text) for _, key, text in columns)
+                )
+            console.print(result)
     console.print(f"[dim]{NOTE}[/]\n")
     fio = document["parameters"].get("fio")
     if fio:
@@ -89,10 +93,14 @@ def tried_in_order(fio: dict, what: str) -> list[dict]:
     return sorted(best.values(), key=lambda one: -one["mb_s"])
 
 
-def columns_of(case: dict) -> tuple:
+def tables_of(case: dict) -> list[tuple[str, tuple]]:
+    """Heading and columns of each."""
+    title = title_of(case)
     if case["readers"]:
-        return READING
-    return WRITING if case["computing"] == "none" else COMPUTING
+        return [(title, READING)]
+    if case["computing"] != "none":
+        return [(title, COMPUTING)]
+    return [(title, SPEED), (f"{title}: memory and files", COST)]
 
 
 def cell(metric: dict | None, text) -> str:
