@@ -34,6 +34,8 @@ bool take_flag(std::string_view argument, Command& command) {
     command.telling = Telling::kTell;
   } else if (argument == "--list") {
     command.action = Action::kList;
+  } else if (argument == "--clean") {
+    command.action = Action::kClean;
   } else if (argument == "--help") {
     command.action = Action::kHelp;
   } else {
@@ -59,7 +61,9 @@ bool take_value(std::string_view option, const std::string& value, Command& comm
 const char* const kUsage =
     "usage: forebay-bench NAME [--quick | --full] [--progress] [--dir DIR] [--only ID,...]\n"
     "       forebay-bench --list\n"
-    "Prints one JSON document. --progress writes JSON lines to standard error.\n";
+    "       forebay-bench --clean [--dir DIR]\n"
+    "Prints one JSON document. --progress writes JSON lines to standard error. --clean removes\n"
+    "from DIR what killed runs have left.\n";
 
 tl::expected<Command, std::string> parse_command(std::span<const char* const> arguments) {
   Command command;

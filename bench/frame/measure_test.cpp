@@ -220,5 +220,13 @@ TEST(WorkFolder, of_a_killed_process_is_removed_by_the_next_one) {
   living.end(SIGTERM);
 }
 
+TEST(WorkFolder, of_a_run_that_is_being_killed_is_waited_for) {
+  const OtherRun killed = start_run();
+  std::thread other([&] { EXPECT_EQ(killed.end(SIGKILL), SIGKILL); });
+  remove_what_is_left(".");
+  other.join();
+  EXPECT_FALSE(fs::exists(killed.folder));
+}
+
 }  // namespace
 }  // namespace forebay::bench

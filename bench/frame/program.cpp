@@ -133,6 +133,11 @@ int run_program(std::span<const char* const> words) {
     print(list_json(all_benchmarks()));
     return probe::kExitDone;
   }
+  if (command->action == Action::kClean) {
+    remove_what_is_left(command->parent);
+    print(nlohmann::json::object());
+    return probe::kExitDone;
+  }
   const auto found = all_benchmarks().find(command->name);
   if (found == all_benchmarks().end()) return complain("no benchmark named " + command->name);
   return run(found->second, *command);

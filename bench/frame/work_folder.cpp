@@ -3,6 +3,7 @@
 #include "bench/frame/work_folder.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +31,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kPrefix = ".forebay-bench-";
+constexpr auto kPatience = std::chrono::seconds(3);
+constexpr auto kPause = std::chrono::milliseconds(20);
 
 bool is_ours(const fs::path& folder) {
   struct stat found{};
@@ -64,15 +67,23 @@ void remove_with_mounts(const fs::path& folder) {
   fs::remove_all(folder, ignored);
 }
 
+enum class Left : std::uint8_t { kNothing, kRunsThatLive };
+
 /// Removes the folders of runs that live no more. Call it with a lock on `parent`: a run that is
 /// just beginning has no lock on its own folder yet.
-void remove_abandoned(const fs::path& parent) {
+Left remove_abandoned(const fs::path& parent) {
+  Left left = Left::kNothing;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(parent, ignored)) {
     if (!entry.path().filename().string().starts_with(kPrefix) || !is_ours(entry.path())) continue;
     const auto lock = FolderLock::take(entry.path(), FolderLock::Patience::kNone);
-    if (lock) remove_with_mounts(entry.path());
+    if (lock) {
+      remove_with_mounts(entry.path());
+    } else {
+      left = Left::kRunsThatLive;
+    }
   }
+  return left;
 }
 
 }  // namespace
@@ -107,6 +118,16 @@ WorkFolder::WorkFolder(WorkFolder&& other) noexcept
 
 WorkFolder::~WorkFolder() {
   if (!path_.empty()) remove_with_mounts(path_);
+}
+
+void remove_what_is_left(const fs::path& parent) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    const auto turn = FolderLock::take(parent, FolderLock::Patience::kWait);
+    const bool is_clean = remove_abandoned(parent) == Left::kNothing;
+    if (is_clean || std::chrono::steady_clock::now() >= until) return;
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 void remove_on_signals(const fs::path& folder) {

@@ -45,6 +45,10 @@ class WorkFolder {
   std::optional<FolderLock> lock_;  // says that the folder is in use
 };
 
+/// Removes from `parent` what killed runs of this user have left, and waits a few seconds for those
+/// that are just being killed.
+void remove_what_is_left(const std::filesystem::path& parent);
+
 /// Makes SIGINT, SIGTERM and SIGHUP remove `folder` and end the process with 128 + signal. To be
 /// called before any other thread is made: the signals are blocked in all threads and taken by one
 /// of our own, so that removing files needs no care for what a signal handler may do.

@@ -2,12 +2,19 @@
 """The benchmark of checkpoints: two programs, one document, and tables that say what is in it."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
 from forebay import checkpoint, native
 from forebay.report.checkpoint_tables import print_cases, title_of
 
+LIMIT_S = 60
+COMMAND_LINE = "import sys; from forebay.cli import main; sys.exit(main(sys.argv[1:]))"
 MACHINE = {
     "cpu_model": "Fast One",
     "cores_usable": 2,
@@ -267,6 +274,28 @@ def test_ranks_of_open_mpi_are_started_by_its_launcher_by_its_full_name(monkeypa
     assert "--allow-run-as-root" not in words
     monkeypatch.setattr(native.os, "geteuid", lambda: 0)
     assert "--allow-run-as-root" in native.launcher(native.OpenMpi(8))
+
+
+def test_one_that_is_ended_leaves_nothing(real_native, environment, tmp_path):
+    """Its launcher kills the ranks while they remove what they wrote."""
+    for name in (checkpoint.PROGRAM, "forebay-bench"):
+        real_native(name)
+    words = ["bench", "checkpoint", "--only", "ckpt.durable.over_fpp", "--dir", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND_LINE, *words],
+        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        end = time.monotonic() + LIMIT_S
+        while not any(files for _, _, files in os.walk(tmp_path)):
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.01)
+        process.terminate()
+        assert process.wait(LIMIT_S) == 128 + signal.SIGTERM
+        assert os.listdir(tmp_path) == []
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_goal_alone_measures_whom_it_compares(forebay, real_native):

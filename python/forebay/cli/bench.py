@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`forebay bench`: runs forebay-bench, shows its results as a table and draws them."""
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -53,11 +54,24 @@ def command(name, list_only, run_all, **options):
     if options["quick"] and options["full"]:
         raise ForebayError("--quick excludes --full", EXIT_USAGE)
     names = [one["name"] for one in listed()] if run_all else [name]
-    runs = [run(one, options) for one in names]
+    runs = run_all_of(names, options)
     show_runs(runs, run_all, options)
     for _, error in runs:
         if error is not None:
             raise error
+
+
+def run_all_of(names: list[str], options: dict) -> list[tuple[dict, NativeError | None]]:
+    """A launcher that is ended kills its ranks before they have removed what they wrote."""
+    is_clean = False
+    try:
+        runs = [run(one, options) for one in names]
+        is_clean = all(error is None for _, error in runs)
+        return runs
+    finally:
+        if not is_clean:
+            with contextlib.suppress(ForebayError):
+                native.call(PROGRAM, ["--clean", "--dir", options["folder"]])
 
 
 def native_arguments(options: dict) -> list[str]:
