@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from forebay import native
+from forebay.errors import ForebayError
 
 BENCHMARK = "checkpoint"
 PROGRAM = "forebay-bench-checkpoint"
@@ -67,7 +68,12 @@ def measure_all(only: str | None, measure: Measure) -> tuple[dict, Exception | N
     """Runs what has to be, one after the other. What came before a failure is kept."""
     merged = None
     for run in runs(only):
-        document, error = measure(run)
+        try:
+            document, error = measure(run)
+        except ForebayError as failed:
+            if merged is None:
+                raise
+            return merged, failed
         merged = document if merged is None else join(merged, document)
         if error is not None:
             return merged, error

@@ -150,6 +150,21 @@ def test_all_runs_each_benchmark_that_is_listed(forebay, two_benchmarks):
     assert [one["benchmark"] for one in ran.json] == ["a", "b"]
 
 
+def test_one_of_all_that_fails_leaves_the_others_theirs(forebay, fake):
+    error = json.dumps({"error": {"class": "io", "message": "read: broken"}})
+    good = json.dumps(DOCUMENT | {"benchmark": "b"})
+    listed = json.dumps([{"name": "a", "description": "A"}, {"name": "b", "description": "B"}])
+    fake(
+        "forebay-bench",
+        f"if sys.argv[1] == 'a': sys.exit(print({error!r}, file=sys.stderr) or 1)\n"
+        f"print({listed!r} if sys.argv[1] == '--list' else {good!r})",
+    )
+    ran = forebay("bench", "--all", "--json", "-")
+    assert [one["benchmark"] for one in ran.json] == ["b"]
+    assert ran.code == 1
+    assert ran.err.startswith("error: read: broken")
+
+
 def test_all_draws_a_picture_of_each(forebay, two_benchmarks, tmp_path):
     ran = forebay("bench", "--all", "--plot", tmp_path / "results.png")
     assert ran.code == 0

@@ -162,6 +162,16 @@ def test_without_the_second_program_its_rows_say_how_to_build_it(forebay, progra
     assert [one["id"] for one in ran.json["results"]] == [one["id"] for one in FIRST["results"]]
 
 
+def test_results_of_the_first_program_outlive_the_second(forebay, programs, fake):
+    programs(SECOND)
+    error = json.dumps({"error": {"class": "io", "message": "read: broken"}})
+    fake(checkpoint.OPENMPI_PROGRAM, f"sys.exit(print({error!r}, file=sys.stderr) or 1)")
+    ran = forebay("bench", "checkpoint", "--json", "-")
+    assert [one["id"] for one in ran.json["results"]] == [one["id"] for one in FIRST["results"]]
+    assert ran.code == 1
+    assert ran.err.startswith("error: read: broken")
+
+
 @pytest.mark.parametrize(
     "only, started",
     [

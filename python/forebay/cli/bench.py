@@ -54,22 +54,36 @@ def command(name, list_only, run_all, **options):
     if options["quick"] and options["full"]:
         raise ForebayError("--quick excludes --full", EXIT_USAGE)
     names = [one["name"] for one in listed()] if run_all else [name]
-    runs = run_all_of(names, options)
-    show_runs(runs, run_all, options)
-    for _, error in runs:
+    documents, errors = run_each(names, options)
+    if documents:
+        show_documents(documents, run_all, options)
+    if errors:
+        raise errors[0]
+
+
+def run_each(names: list[str], options: dict) -> tuple[list[dict], list[ForebayError]]:
+    """All results that there are, and what failed: nothing is lost with it."""
+    documents, errors = [], []
+    for name in names:
+        try:
+            document, error = run_cleanly(name, options)
+            documents.append(document)
+        except ForebayError as failed:
+            error = failed
         if error is not None:
-            raise error
+            errors.append(error)
+    return documents, errors
 
 
-def run_all_of(names: list[str], options: dict) -> list[tuple[dict, NativeError | None]]:
+def run_cleanly(name: str, options: dict) -> tuple[dict, ForebayError | None]:
     """A launcher that is ended kills its ranks before they have removed what they wrote."""
-    is_clean = False
+    is_whole = False
     try:
-        runs = [run(one, options) for one in names]
-        is_clean = all(error is None for _, error in runs)
-        return runs
+        document, error = run(name, options)
+        is_whole = error is None
+        return document, error
     finally:
-        if not is_clean:
+        if not is_whole:
             with contextlib.suppress(ForebayError):
                 native.call(PROGRAM, ["--clean", "--dir", options["folder"]])
 
@@ -82,8 +96,7 @@ def native_arguments(options: dict) -> list[str]:
     return arguments
 
 
-def show_runs(runs: list, as_list: bool, options: dict) -> None:
-    documents = [document for document, _ in runs]
+def show_documents(documents: list[dict], as_list: bool, options: dict) -> None:
     report(
         documents if as_list else documents[0],
         options["json_file"],
@@ -130,7 +143,7 @@ def show_list(json_file: str | None) -> None:
     report(benchmarks, json_file, render)
 
 
-def run(name: str, options: dict) -> tuple[dict, NativeError | None]:
+def run(name: str, options: dict) -> tuple[dict, ForebayError | None]:
     """Runs one benchmark. A failure after some results gives these and the failure."""
     arguments = native_arguments(options)
     if name == checkpoint.BENCHMARK:
