@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from forebay import native
-from forebay.errors import ForebayError
+from forebay.errors import ENDINGS, ForebayError
 
 BENCHMARK = "checkpoint"
 PROGRAM = "forebay-bench-checkpoint"
@@ -50,7 +50,7 @@ class Run:
     ranks: int | native.OpenMpi
 
 
-Measure = Callable[[Run], tuple[dict, Exception | None]]
+Measure = Callable[[Run], tuple[dict, BaseException | None]]
 
 
 def runs(only: str | None) -> list[Run]:
@@ -64,13 +64,13 @@ def runs(only: str | None) -> list[Run]:
     return [first] if ids and ids <= set(OF_FIRST) else [first, second]
 
 
-def measure_all(only: str | None, measure: Measure) -> tuple[dict, Exception | None]:
+def measure_all(only: str | None, measure: Measure) -> tuple[dict, BaseException | None]:
     """Runs what has to be, one after the other. What came before a failure is kept."""
     merged = None
     for run in runs(only):
         try:
             document, error = measure(run)
-        except ForebayError as failed:
+        except (ForebayError, *ENDINGS) as failed:
             if merged is None:
                 raise
             return merged, failed

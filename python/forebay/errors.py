@@ -43,6 +43,8 @@ class Terminated(BaseException):
         self.exit_code = EXIT_SIGNAL + number
 
 
+ENDINGS = (KeyboardInterrupt, Terminated)
+
 ADVICE = {
     "not-found": "check the path",
     "permission": "check who may read the file and folder",

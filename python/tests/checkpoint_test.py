@@ -172,6 +172,14 @@ def test_results_of_the_first_program_outlive_the_second(forebay, programs, fake
     assert ran.err.startswith("error: read: broken")
 
 
+def test_results_of_the_first_program_outlive_an_interrupt(forebay, programs, fake):
+    programs(SECOND)
+    fake(checkpoint.OPENMPI_PROGRAM, f"os.kill({os.getpid()}, signal.SIGTERM)\ntime.sleep(60)")
+    ran = forebay("bench", "checkpoint", "--json", "-")
+    assert [one["id"] for one in ran.json["results"]] == [one["id"] for one in FIRST["results"]]
+    assert (ran.code, ran.err) == (128 + signal.SIGTERM, "error: terminated\n")
+
+
 @pytest.mark.parametrize(
     "only, started",
     [

@@ -8,7 +8,7 @@ import click
 
 from forebay import checkpoint, native, two_hosts
 from forebay.cli.output import json_option, plot_option, report, say
-from forebay.errors import EXIT_USAGE, ForebayError, NativeError
+from forebay.errors import ENDINGS, EXIT_USAGE, ForebayError, NativeError
 
 PROGRAM = "forebay-bench"
 RANKS_PROGRAM = "forebay-bench-mpi"
@@ -61,21 +61,23 @@ def command(name, list_only, run_all, **options):
         raise errors[0]
 
 
-def run_each(names: list[str], options: dict) -> tuple[list[dict], list[ForebayError]]:
-    """All results that there are, and what failed: nothing is lost with it."""
+def run_each(names: list[str], options: dict) -> tuple[list[dict], list[BaseException]]:
+    """All results that there are, and what failed, or who ended us: nothing is lost with it."""
     documents, errors = [], []
     for name in names:
         try:
             document, error = run_cleanly(name, options)
             documents.append(document)
-        except ForebayError as failed:
+        except (ForebayError, *ENDINGS) as failed:
             error = failed
+        if isinstance(error, ENDINGS):
+            return documents, [error]
         if error is not None:
             errors.append(error)
     return documents, errors
 
 
-def run_cleanly(name: str, options: dict) -> tuple[dict, ForebayError | None]:
+def run_cleanly(name: str, options: dict) -> tuple[dict, BaseException | None]:
     """A launcher that is ended kills its ranks before they have removed what they wrote."""
     is_whole = False
     try:
@@ -143,7 +145,7 @@ def show_list(json_file: str | None) -> None:
     report(benchmarks, json_file, render)
 
 
-def run(name: str, options: dict) -> tuple[dict, ForebayError | None]:
+def run(name: str, options: dict) -> tuple[dict, BaseException | None]:
     """Runs one benchmark. A failure after some results gives these and the failure."""
     arguments = native_arguments(options)
     if name == checkpoint.BENCHMARK:
