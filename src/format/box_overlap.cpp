@@ -5,6 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include <forebay/range.hpp>
+
 namespace forebay::format {
 namespace {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "format/index.hpp"
+#include "format/box.hpp"
 
 namespace forebay::format {
 

@@ -140,14 +140,6 @@ BlockSeed Index::seed(std::uint32_t field, std::uint64_t number) const {
   return array_seed(seeds_[field], where.start, where.count);
 }
 
-bool intersect(const Box& a, const Box& b) noexcept {
-  for (std::size_t d = 0; d < a.start.size(); ++d) {
-    const ByteRange shared = forebay::intersect({a.start[d], a.count[d]}, {b.start[d], b.count[d]});
-    if (shared.empty()) return false;
-  }
-  return true;
-}
-
 std::vector<std::uint64_t> Index::intersecting(std::uint32_t field, const Box& box) const {
   const IndexField& in = fields_[field];
   FOREBAY_ASSERT(in.definition.kind == FieldKind::kGlobal);

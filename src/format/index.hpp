@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "format/box.hpp"
 #include "format/checksum.hpp"
 #include "format/records.hpp"
 
@@ -43,20 +44,6 @@ struct IndexField {
   std::uint64_t blocks = 0;
   std::uint64_t first_number = 0;
 };
-
-/// A place in a global array or a part: as many numbers as the field has dimensions.
-using Place = std::vector<std::uint64_t>;
-
-/// A block of a global array.
-struct Box {
-  Place start = {};
-  Place count = {};
-
-  friend bool operator==(const Box&, const Box&) = default;
-};
-
-/// True if both have an element; they have the same number of dimensions.
-bool intersect(const Box& a, const Box& b) noexcept;
 
 /// What the head of an index says, and how much of the file it takes.
 struct IndexHead {
