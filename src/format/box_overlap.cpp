@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/box_overlap.hpp"
 
+#include <forebay/range.hpp>
+
 #include <algorithm>
 #include <numeric>
 #include <vector>
-
-#include <forebay/range.hpp>
 
 namespace forebay::format {
 namespace {

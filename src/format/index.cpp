@@ -22,13 +22,6 @@ FixedPlace place_of(std::uint64_t key, std::span<const std::uint64_t> shape) noe
   return place;
 }
 
-std::uint64_t last_key(const Box& box, std::span<const std::uint64_t> shape) noexcept {
-  std::uint64_t key = 0;
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    key = key * shape[d] + box.start[d] + box.count[d] - 1;
-  return key;
-}
-
 constexpr std::uint64_t kBlockWords = sizeof(layout::Block) / sizeof(std::uint64_t);
 
 }  // namespace
@@ -146,8 +139,7 @@ std::vector<std::uint64_t> Index::intersecting(std::uint32_t field, const Box& b
   FOREBAY_ASSERT(box.start.size() == in.definition.dimensions);
   std::vector<std::uint64_t> found;
   if (std::ranges::count(box.count, 0U) != 0) return found;
-  const std::uint64_t last = last_key(box, in.definition.shape);
-  for (std::uint64_t number = 0; number < in.blocks && key_of(in, number) <= last; ++number)
+  for (const std::uint64_t number : trees_[field].candidates(box))
     if (intersect(this->box(field, number), box)) found.push_back(number);
   return found;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The index of one step in one data file, read: checked once and completely, then looked into where
 // it lies. Nothing is allocated for a block, so that a million of them cost their bytes and no
-// more.
+// more; of global arrays, a tree of bounds beside these.
 #pragma once
 
 #include <utility>
 
 #include "format/box.hpp"
+#include "format/box_tree.hpp"
 #include "format/checksum.hpp"
 #include "format/records.hpp"
 
@@ -81,7 +82,8 @@ class Index {
   Block block(std::uint32_t field, std::uint64_t number) const noexcept;
   /// The number of the part's block.
   std::optional<std::uint64_t> find_part(std::uint32_t field, std::uint64_t part) const noexcept;
-  /// The blocks of a global field that share an element with `box`.
+  /// The blocks of a global field that share an element with `box`, by BoxTree: it takes time for
+  /// those, and not for all.
   std::vector<std::uint64_t> intersecting(std::uint32_t field, const Box& box) const;
 
   /// The shape of a part, or the count of a global block.
@@ -100,6 +102,7 @@ class Index {
   std::vector<std::uint64_t> words_;  ///< the whole index
   std::vector<IndexField> fields_;
   std::vector<FieldSeed> seeds_;
+  std::vector<BoxTree> trees_;  ///< of each field; of parts empty
   std::uint64_t blocks_ = 0;
   std::uint64_t blocks_at_ = 0;  ///< index in words_, as the next two
   std::uint64_t pieces_at_ = 0;

@@ -69,6 +69,7 @@ class IndexDecoder {
     if (done) done = check_blocks();
     if (done) done = check_ends();
     if (!done) return tl::unexpected(done.error());
+    plant_trees();
     return std::move(index_);
   }
 
@@ -84,6 +85,7 @@ class IndexDecoder {
   Status check_shape(const IndexField& field, const Block& block, std::uint64_t number);
   Status check_box(const IndexField& field, std::uint64_t number, std::uint64_t at) const;
   Status check_ends() const;
+  void plant_trees();
 
   std::uint64_t field_at(std::uint64_t field) const {
     return record_.start.head_bytes + field * sizeof(layout::Field);
@@ -305,6 +307,14 @@ Status IndexDecoder::check_ends() const {
   if (raw_bytes_ != record_.raw_bytes || stored_bytes_ != record_.stored_bytes)
     return source_.damage(104, "its sums are not those of its blocks");
   return {};
+}
+
+void IndexDecoder::plant_trees() {
+  for (std::uint32_t field = 0; field < index_.fields_.size(); ++field) {
+    const bool is_global = index_.fields_[field].definition.kind == FieldKind::kGlobal;
+    const auto box_of = [&](std::uint64_t number) { return index_.box(field, number); };
+    index_.trees_.emplace_back(is_global ? index_.fields_[field].blocks : 0, box_of);
+  }
 }
 
 Result<Index> Index::decode(std::span<const std::byte> bytes,
