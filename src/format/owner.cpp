@@ -53,6 +53,7 @@ std::string encode_owner(const Owner& owner) {
   object["boot_id"] = owner.boot_id.substr(0, kTextBytesMax);
   object["process_id"] = owner.process_id;
   object["process_start"] = owner.process_start;
+  object["process_namespace"] = owner.process_namespace;
   object["user"] = owner.user.substr(0, kTextBytesMax);
   object["program"] = owner.program.substr(0, kTextBytesMax);
   object["opened_ns"] = owner.opened_ns;
@@ -77,6 +78,10 @@ Result<Owner> decode_owner(std::string_view text, const std::string& path) {
       take(object, "process_start", owner.process_start) && take(object, "user", owner.user) &&
       take(object, "program", owner.program) && take(object, "opened_ns", owner.opened_ns) &&
       take(object, "nonce", owner.nonce);
+  // Not in what was written before there was one.
+  if (object.contains("process_namespace") &&
+      !take(object, "process_namespace", owner.process_namespace))
+    return source.damage(0, "its process_namespace is no number");
   if (!is_complete) return source.damage(0, "a member is missing or of another kind");
   return owner;
 }

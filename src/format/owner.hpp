@@ -12,6 +12,8 @@ struct Owner {
   std::string boot_id = {};
   std::uint64_t process_id = 0;
   std::uint64_t process_start = 0;  ///< clock ticks since boot: tells a reused number apart
+  /// In which process_id counts, as containers have their own; 0: not known.
+  std::uint64_t process_namespace = 0;
   std::string user = {};
   std::string program = {};
   std::uint64_t opened_ns = 0;  ///< since 1970

@@ -35,6 +35,7 @@ Owner some_owner() {
           .boot_id = "5d0f",
           .process_id = 4711,
           .process_start = 99,
+          .process_namespace = 4026531836,
           .user = "Jürgen \"J\"",
           .program = "flow\n",
           .opened_ns = UINT64_MAX,

@@ -159,15 +159,18 @@ Status Attempt::take(const std::string& path, unsigned depth) {
 
 /// An Error if whoever it names lives, or may live.
 Status Attempt::check_gone(const std::string& path, const OwnerSeen& found) const {
-  const bool is_near =
-      found.owner && found.owner->host == who_.host && found.owner->boot_id == who_.boot_id;
-  if (!is_near) return wait_for_silence(path, found);
-  const auto start = start_of_process(found.owner->process_id);
-  if (start != found.owner->process_start) return {};
-  return failure(held_by(path, found));
+  const auto& owner = found.owner;
+  const bool is_near = owner && owner->host == who_.host && owner->boot_id == who_.boot_id &&
+                       owner->process_namespace == who_.process_namespace &&
+                       who_.process_namespace != 0;
+  const Fate fate =
+      is_near ? fate_of_process(owner->process_id, owner->process_start) : Fate::kUnknown;
+  if (fate == Fate::kLives) return failure(held_by(path, found));
+  return fate == Fate::kGone ? Status() : wait_for_silence(path, found);
 }
 
-/// Other hosts' clocks are not asked: whoever lives changes the time of its file.
+/// Of another host or container, or hidden by /proc. Others' clocks are not asked: whoever lives
+/// changes the time of its file.
 Status Attempt::wait_for_silence(const std::string& path, const OwnerSeen& found) const {
   const auto begun = std::chrono::steady_clock::now();
   const auto pause = std::min(options_.beat_ms, options_.silence_ms_max) / 4;

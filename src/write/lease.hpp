@@ -26,16 +26,16 @@ format::Owner this_process();
 struct LeaseOptions {
   /// How often a holder touches its file, so that other hosts see that it lives.
   std::chrono::milliseconds beat_ms{2000};
-  /// A holder on another host whose file was not touched for so long, as the asking host's clock
-  /// counts, is gone.
+  /// A holder on another host, in another container, or whom /proc hides, and whose file was not
+  /// touched for so long, as the asking host's clock counts, is gone.
   std::chrono::milliseconds silence_ms_max{15'000};
 };
 
 /// Held until it ends, which removes the file. Any thread.
 class Lease {
  public:
-  /// Blocks; up to silence_ms_max if the holder is of another host and silent. kPermission, with
-  /// host, process, program and time, if somebody holds it.
+  /// Blocks; up to silence_ms_max if the holder cannot be seen from here, and is silent.
+  /// kPermission, with host, process, program and time, if somebody holds it.
   static Result<std::unique_ptr<Lease>> acquire(const std::string& folder,
                                                 format::Owner who = this_process(),
                                                 LeaseOptions options = {});

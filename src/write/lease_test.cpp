@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/testing.hpp"
+#include "write/processes.hpp"
 
 namespace forebay::write {
 namespace {
@@ -126,6 +127,51 @@ TEST(Lease, of_another_host_that_is_silent_is_followed_after_a_while) {
   write_owner(folder / "owner", far);
   const auto lease = Lease::acquire(folder.path(), this_process(), kQuick);
   ASSERT_TRUE(lease) << lease.error().message();
+}
+
+// Numbers of processes say nothing there: that of a container may be anybody's here.
+TEST(Lease, of_another_container_of_this_host_is_followed_only_when_it_is_silent) {
+  for (const std::uint64_t other : {this_process().process_namespace + 1, std::uint64_t{0}}) {
+    const TemporaryFolder folder;
+    format::Owner near = this_process();
+    near.process_namespace = other;
+    ++near.process_start;
+    {
+      const auto held = Lease::acquire(folder.path(), near, kQuick);
+      ASSERT_TRUE(held);
+      EXPECT_FALSE(Lease::acquire(folder.path(), this_process(), kQuick));
+      EXPECT_TRUE((*held)->check());
+    }
+    write_owner(folder / "owner", near);
+    EXPECT_TRUE(Lease::acquire(folder.path(), this_process(), kQuick));
+  }
+}
+
+TEST(Lease, of_a_process_of_which_too_little_is_known_is_followed_only_when_it_is_silent) {
+  const TemporaryFolder folder;
+  format::Owner hidden = this_process();
+  hidden.process_start = 0;
+  const auto held = Lease::acquire(folder.path(), hidden, kQuick);
+  ASSERT_TRUE(held);
+  EXPECT_FALSE(Lease::acquire(folder.path(), this_process(), kQuick));
+}
+
+TEST(Processes, live_are_gone_or_cannot_be_told) {
+  const auto me = static_cast<std::uint64_t>(::getpid());
+  const std::uint64_t start = this_process().process_start;
+  EXPECT_EQ(fate_of_process(me, start), Fate::kLives);
+  EXPECT_EQ(fate_of_process(me, start + 1), Fate::kGone);
+  EXPECT_EQ(fate_of_process(me, 0), Fate::kUnknown);
+  EXPECT_EQ(fate_of_process(std::uint64_t{1} << 40U, start), Fate::kGone);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(0);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  const auto number = static_cast<std::uint64_t>(child);
+  EXPECT_EQ(fate_of_process(number, start), Fate::kGone) << "nobody has waited for it";
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(fate_of_process(number, start), Fate::kGone);
 }
 
 TEST(Lease, of_another_host_that_lives_is_left_in_peace) {

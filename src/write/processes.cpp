@@ -8,7 +8,9 @@
 #include <sstream>
 
 #include <pwd.h>
+#include <signal.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/wall_clock.hpp"
@@ -39,7 +41,15 @@ std::string user_name() {
 
 }  // namespace
 
-std::optional<std::uint64_t> start_of_process(std::uint64_t process_id) {
+namespace {
+
+struct ProcessFacts {
+  bool has_ended = false;  ///< and nobody has waited for it yet
+  std::uint64_t start = 0;
+};
+
+/// No value if there is no such process, or if /proc does not show it.
+std::optional<ProcessFacts> facts_of_process(std::uint64_t process_id) {
   std::ifstream in("/proc/" + std::to_string(process_id) + "/stat");
   std::string line;
   if (!std::getline(in, line)) return std::nullopt;
@@ -48,10 +58,39 @@ std::optional<std::uint64_t> start_of_process(std::uint64_t process_id) {
   std::istringstream words(line.substr(name_end + 1));
   std::string word;
   words >> word;
-  if (word == "Z" || word == "X") return std::nullopt;
+  ProcessFacts facts{.has_ended = word == "Z" || word == "X"};
   for (int i = 0; i < kWordsToStart; ++i)
     words >> word;
-  return std::strtoull(word.c_str(), nullptr, 10);
+  facts.start = std::strtoull(word.c_str(), nullptr, 10);
+  return facts;
+}
+
+/// Also of processes that /proc hides from this user.
+bool has_process(std::uint64_t process_id) {
+  const auto number = static_cast<pid_t>(process_id);
+  if (number <= 0 || static_cast<std::uint64_t>(number) != process_id) return false;
+  return ::kill(number, 0) == 0 || errno != ESRCH;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> start_of_process(std::uint64_t process_id) {
+  const auto facts = facts_of_process(process_id);
+  if (!facts || facts->has_ended) return std::nullopt;
+  return facts->start;
+}
+
+Fate fate_of_process(std::uint64_t process_id, std::uint64_t start) {
+  const auto facts = facts_of_process(process_id);
+  if (!facts) return has_process(process_id) ? Fate::kUnknown : Fate::kGone;
+  if (facts->has_ended) return Fate::kGone;
+  if (start == 0) return Fate::kUnknown;
+  return facts->start == start ? Fate::kLives : Fate::kGone;
+}
+
+std::uint64_t process_namespace() {
+  struct stat facts{};
+  return ::stat("/proc/self/ns/pid", &facts) == 0 ? facts.st_ino : 0;
 }
 
 std::string boot_id() {
@@ -76,6 +115,7 @@ format::Owner this_process() {
                       .boot_id = boot_id(),
                       .process_id = process,
                       .process_start = start_of_process(process).value_or(0),
+                      .process_namespace = process_namespace(),
                       .user = user_name(),
                       .program = ::program_invocation_short_name,
                       .opened_ns = wall_clock_ns()};

@@ -9,9 +9,21 @@
 
 namespace forebay::write {
 
-/// When it began, in clock ticks since the host did; no value if there is none of this number, or
-/// one that has ended and was not waited for yet.
+/// When it began, in clock ticks since the host did; no value if it has ended, or if this process
+/// may not see that.
 std::optional<std::uint64_t> start_of_process(std::uint64_t process_id);
+
+enum class Fate : std::uint8_t {
+  kLives,
+  kGone,
+  kUnknown,  ///< there is one of its number, and who it is may not be seen
+};
+/// Of the process of this number, in the namespace of this one, that began at `start`; 0: which is
+/// not known.
+Fate fate_of_process(std::uint64_t process_id, std::uint64_t start);
+
+/// In which the numbers of processes count that this one sees; 0 if that cannot be known.
+std::uint64_t process_namespace();
 
 /// Of the host's current start.
 std::string boot_id();
