@@ -122,12 +122,15 @@ void DataFileCore::finish_seal(const Status& written, std::uint64_t end_bytes, c
   let_go();
 }
 
+Status DataFileCore::cut(std::uint64_t end_bytes) {
+  const auto size = file().size();
+  if (!size) return failure(size.error());
+  return *size > end_bytes ? file().truncate(end_bytes) : Status();
+}
+
 /// Blocks.
 void DataFileCore::cut_and_sync(std::uint64_t end_bytes, const Done& done) {
-  const auto size = file().size();
-  if (!size) return done(failure(size.error()));
-  const Status cut = *size > end_bytes ? file().truncate(end_bytes) : Status();
-  if (!cut) return done(cut);
+  if (const Status is_cut = cut(end_bytes); !is_cut) return done(is_cut);
   sync(done);
 }
 

@@ -69,6 +69,8 @@ class DataFileCore final : public stream::Client {
   void write(std::uint64_t offset_bytes, std::span<const std::byte> data, Done done);
   void sync(Done done) { wait(stream::Durability::kSynced, std::move(done)); }
   void seal(std::uint64_t end_bytes, Done done);
+  /// Blocks.
+  Status cut(std::uint64_t end_bytes);
 
   /// Nothing more is begun, for this reason.
   void refuse(const Error& why) noexcept { fail(why); }

@@ -157,20 +157,28 @@ Status DataFolder::fill(storage::File& file,
 }
 
 Status DataFolder::reserve(storage::File& file, std::uint64_t expected_bytes) {
-  ByteRange wanted{0, std::max(expected_bytes, format::kPageBytes)};
+  std::uint64_t wanted_bytes = std::max(expected_bytes, format::kPageBytes);
   const auto free_bytes = file.free_bytes();
   // A file that is made ahead of need leaves as much for the step that is under way.
-  const std::uint64_t needed = 2 * wanted.size * std::max(setup_.files, 1U);
-  if (free_bytes && *free_bytes < needed) wanted.size = format::kPageBytes;
+  const std::uint64_t needed = 2 * wanted_bytes * std::max(setup_.files, 1U);
+  if (free_bytes && *free_bytes < needed) wanted_bytes = format::kPageBytes;
   const auto has_no_room = [](const Status& done) {
     return !done && done.error().kind() == ErrorClass::kNoSpace;
   };
-  Status reserved = file.allocate(wanted);
+  const auto old_bytes = file.size();
+  if (!old_bytes) return failure(old_bytes.error());
+  // What was allocated before there was no more stays with the file, unless it is cut.
+  const auto allocate = [&](std::uint64_t bytes) -> Status {
+    Status done = file.allocate({0, bytes});
+    if (has_no_room(done)) std::ignore = file.truncate(*old_bytes);
+    return done;
+  };
+  Status reserved = allocate(wanted_bytes);
   if (has_no_room(reserved) && !free_.empty()) {
     give_up_free_files();
-    reserved = file.allocate(wanted);
+    reserved = allocate(wanted_bytes);
   }
-  if (has_no_room(reserved)) reserved = file.allocate({0, format::kPageBytes});
+  if (has_no_room(reserved)) reserved = allocate(format::kPageBytes);
   if (!reserved && reserved.error().kind() == ErrorClass::kUnsupported) return {};
   return reserved;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "write/file_lane.hpp"
 
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -86,6 +88,7 @@ class QueuedLane final : public FileLane {
              Done done) override;
   void sync(const std::shared_ptr<DataFile>& file, Done done) override;
   void seal(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes, Done done) override;
+  void cut(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes) override;
   void sync_folder(Done done) override;
   void recycle(format::DataFileName name, Done done) override;
   void remove(format::DataFileName name, Done done) override;
@@ -100,11 +103,14 @@ class QueuedLane final : public FileLane {
                       const Opened& opened);
   Done noting_loss(const std::shared_ptr<DataFile>& file, Done done);
   void errand(std::function<Status()> work, Done done);
+  Urgency urgency_of_removing(const format::DataFileName& name);
 
   const Setup setup_;
   const std::shared_ptr<Errands> errands_;
   const std::shared_ptr<DataFolder> folder_;
   const std::shared_ptr<OpenFiles> files_;
+  std::mutex mutex_;
+  std::multiset<format::DataFileName> to_make_;  ///< asked for, and not made yet
 };
 
 QueuedLane::QueuedLane(Setup setup, std::shared_ptr<Errands> errands)
@@ -136,9 +142,19 @@ void QueuedLane::stop(const Error& why) {
 
 void QueuedLane::create(format::DataFileName name, std::uint64_t expected_bytes, Opened opened) {
   const auto make = [this, name, expected_bytes, opened = std::move(opened)](const auto& refused) {
+    using Made = Result<std::unique_ptr<storage::File>>;
+    Made file = refused ? Made(failure(*refused)) : folder_->create(name, expected_bytes);
+    {
+      const std::lock_guard lock(mutex_);
+      to_make_.extract(name);
+    }
     if (refused) return opened(failure(*refused));
-    finish_opening(name, folder_->create(name, expected_bytes), opened);
+    finish_opening(name, std::move(file), opened);
   };
+  {
+    const std::lock_guard lock(mutex_);
+    to_make_.insert(name);
+  }
   errands_->add(make, Urgency::kAhead);
 }
 
@@ -211,6 +227,11 @@ void QueuedLane::seal(const std::shared_ptr<DataFile>& file, std::uint64_t end_b
   core_of(*file).seal(end_bytes, noting_loss(file, std::move(done)));
 }
 
+void QueuedLane::cut(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes) {
+  errands_->add(
+      [file, end_bytes](const auto& /*refused*/) { std::ignore = core_of(*file).cut(end_bytes); });
+}
+
 void QueuedLane::errand(std::function<Status()> work, Done done) {
   errands_->add([work = std::move(work), done = std::move(done)](const auto& refused) {
     done(refused ? Status(failure(*refused)) : work());
@@ -225,10 +246,17 @@ void QueuedLane::recycle(format::DataFileName name, Done done) {
   errand([this, name] { return folder_->recycle(name); }, std::move(done));
 }
 
+/// Nobody knows any more of a file that is made after it was removed.
+Urgency QueuedLane::urgency_of_removing(const format::DataFileName& name) {
+  const std::lock_guard lock(mutex_);
+  return to_make_.contains(name) ? Urgency::kAhead : Urgency::kNow;
+}
+
 void QueuedLane::remove(format::DataFileName name, Done done) {
-  errands_->add([this, name, done = std::move(done)](const auto& /*refused*/) {
+  const auto errand = [this, name, done = std::move(done)](const auto& /*refused*/) {
     done(folder_->remove(name));
-  });
+  };
+  errands_->add(errand, urgency_of_removing(name));
 }
 
 void QueuedLane::run(std::function<void()> errand) {

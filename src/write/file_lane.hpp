@@ -99,8 +99,12 @@ class FileLane {
   virtual void sync(const std::shared_ptr<DataFile>& file, Done done) = 0;
 
   /// The file will get no longer: what it has beyond `end_bytes` is given back, then as sync().
-  /// For its owner, when everybody's bytes are there; nothing else ever shortens a file.
+  /// For its owner, when everybody's bytes are there.
   virtual void seal(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes, Done done) = 0;
+
+  /// What a file has beyond `end_bytes`, where nobody writes, is given back; also after stop(). It
+  /// lasts when a sync does, and nobody waits for it.
+  virtual void cut(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes) = 0;
 
   /// Names of files made before are durable. Costs up to a third of a second on a busy disk.
   virtual void sync_folder(Done done) = 0;
@@ -109,7 +113,8 @@ class FileLane {
   /// create(), or removed if there are enough or it could not be synced here. Readers that have it
   /// open go on to see its bytes until they are written over.
   virtual void recycle(format::DataFileName name, Done done) = 0;
-  /// Removes the file, also after stop(). One that is not there is no failure.
+  /// Removes the file, also after stop(), and after a create() of it that was asked for before. One
+  /// that is not there is no failure.
   virtual void remove(format::DataFileName name, Done done) = 0;
 
   /// Runs something that may block, on the lane's thread, in the order of the calls; it is run in

@@ -400,5 +400,36 @@ TEST(FileLane, errands_are_run_in_order_and_before_what_is_made_ahead) {
   EXPECT_EQ(order, (std::vector{1, 2, 3}));
 }
 
+// What was made after it was removed stayed, with all that is reserved for it.
+TEST(FileLane, a_file_that_is_removed_before_it_is_made_is_not_there_afterwards) {
+  Site site({"", storage::BackendChoice::kThreads, Access::kBuffered});
+  Bench bench(site, Access::kBuffered);
+  std::promise<void> go;
+  bench.lane->run([gone = go.get_future().share()] { gone.wait(); });
+  Answer<OpenedFile> made;
+  bench.lane->create(kFirst, 1_MiB, made.take());
+  Answer<Status> removed;
+  bench.lane->remove(kFirst, removed.take());
+  go.set_value();
+  EXPECT_TRUE(made.wait());
+  EXPECT_TRUE(works(removed.wait()));
+  EXPECT_FALSE(std::filesystem::exists(site / text_of(kFirst)));
+}
+
+TEST(FileLane, room_that_nobody_needs_is_given_back_after_the_end_too) {
+  Site site({"", storage::BackendChoice::kThreads, Access::kBuffered});
+  Bench bench(site, Access::kBuffered);
+  const auto file = stream::must(bench.create(kFirst, 1_MiB));
+  EXPECT_TRUE(works(bench.write(file, kPage, kPage)));
+  ASSERT_EQ(std::filesystem::file_size(site / text_of(kFirst)), 1_MiB);
+  std::promise<void> go;
+  bench.lane->run([gone = go.get_future().share()] { gone.wait(); });
+  bench.lane->cut(file, 2 * kPage);
+  std::thread end([&] { bench.lane->stop(the_end()); });
+  go.set_value();
+  end.join();
+  EXPECT_TRUE(is_written(site / text_of(kFirst), kFirst, 2 * kPage));
+}
+
 }  // namespace
 }  // namespace forebay::write

@@ -169,6 +169,8 @@ void FileOwner::ready(comm::Rank from, const StepName& step, std::uint32_t round
 }
 
 void FileOwner::go(const StepName& step, const Parts& parts) {
+  // In calls of all ranks, those that are left would wait for it without an end.
+  if (is_rank_gone_) return;
   if (parts.rounds.size() < ranks_.size() || !groups_.at(step.group).file) return;
   std::uint32_t most = 0;
   for (const auto& [rank, rounds] : parts.rounds)
@@ -302,17 +304,20 @@ void FileOwner::resolved(const StepName& step, const Status& outcome) {
   if (is_full && its.over.size() == its.steps.size()) retire(step.group);
 }
 
-/// A file of which nothing was published goes; others may still write to it, and lose nothing.
+/// A file of which nothing was published goes; others may still write to it, and lose nothing. Who
+/// keeps one that was not sealed keeps no more room than its steps have.
 void FileOwner::retire(std::uint64_t group) {
-  const auto found = groups_.find(group);
-  if (!found->second.has_steps_to_keep)
+  const GroupFile its = std::move(groups_.extract(group).mapped());
+  if (!its.has_steps_to_keep && its.unanswered.empty())
     context_.lane().remove(name_of_file(group), [](const Status& /*done*/) {});
-  groups_.erase(found);
+  else if (its.file && its.steps_durable < context_.plan().steps_per_group)
+    context_.lane().cut(its.file, its.end);
 }
 
 void FileOwner::gone(comm::Rank rank, const Error& why) {
   if (holder_ == std::optional(rank)) turn_over(rank);
   if (std::ranges::find(ranks_, rank.number) == ranks_.end()) return;
+  is_rank_gone_ = true;
   for (const auto& [group, its] : groups_)
     for (const StepName& step : its.steps) {
       const auto parts = steps_.find(step);
@@ -326,13 +331,8 @@ void FileOwner::gone(comm::Rank rank, const Error& why) {
 /// nobody: if not, who opens the dataset next finds a file that is left over.
 void FileOwner::end() {
   steps_.clear();  // what is being sealed comes to nothing
-  for (auto& [group, its] : std::exchange(groups_, {})) {
-    const auto ignore = [](const Status& /*done*/) {};
-    if (!its.has_steps_to_keep && its.unanswered.empty())
-      context_.lane().remove(name_of_file(group), ignore);
-    else if (its.file)
-      context_.lane().seal(its.file, its.end, ignore);
-  }
+  while (!groups_.empty())
+    retire(groups_.begin()->first);
 }
 
 }  // namespace forebay::write

@@ -108,6 +108,7 @@ class FileOwner {
   std::map<std::uint64_t, GroupFile> groups_;
   std::map<StepName, Parts> steps_;
   std::set<StepName> failed_;
+  bool is_rank_gone_ = false;  ///< one of them
   std::uint64_t expected_bytes_;
   // The baton:
   std::optional<comm::Rank> holder_;

@@ -97,6 +97,8 @@ class FileOwnerAlone : public ::testing::Test {
     return groups;
   }
 
+  std::vector<LaneRequest> cut() const { return context_->asked(LaneCall::kCut); }
+
   std::unique_ptr<TestContext> context_;
   std::unique_ptr<FileOwner> owner_;
 };
@@ -474,8 +476,44 @@ TEST_F(FileOwnerAlone, files_that_nobody_needed_go_at_the_end) {
   context_->answer_all(LaneCall::kCreate);  // of the second group, ahead
   owner_->end();
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{2});
-  ASSERT_EQ(context_->asked(LaneCall::kSeal).size(), 1U);
-  EXPECT_EQ(context_->asked(LaneCall::kSeal)[0].offset, kAlignmentBytes + kAlignmentBytes);
+  ASSERT_EQ(cut().size(), 1U);
+  EXPECT_EQ(cut()[0].offset, kAlignmentBytes + kAlignmentBytes);
+}
+
+TEST_F(FileOwnerAlone, a_file_in_which_a_step_failed_keeps_no_room_for_it) {
+  start_with_file(shared_file(2));
+  owner_->asked({0}, step_of_group(1, 1), 0, 100);
+  owner_->resolved(step_of_group(1, 1), {});
+  owner_->asked({0}, step_of_group(2, 1), 1, 100);
+  EXPECT_TRUE(cut().empty());
+  owner_->resolved(step_of_group(2, 1), failed("skipped"));
+  ASSERT_EQ(cut().size(), 1U) << "nobody seals it";
+  EXPECT_EQ(cut()[0].name.group, 1U);
+  owner_->end();
+  EXPECT_EQ(cut().size(), 1U);
+}
+
+TEST_F(FileOwnerAlone, ranks_begin_rounds_together_when_all_are_ready) {
+  start_with_file({.strategy = Strategy::kCollective, .files = 1});
+  const StepName name = step_of_group(1, 1);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_TRUE(context_->take(LetterKind::kGo).empty());
+    owner_->ready({rank}, name, rank + 1);
+  }
+  const auto go = context_->take(LetterKind::kGo);
+  ASSERT_EQ(go.size(), 3U);
+  EXPECT_EQ(go[0].words[2], 3U) << "as many as the one with most";
+}
+
+TEST_F(FileOwnerAlone, nobody_begins_rounds_in_which_a_rank_is_missing_that_was_ready) {
+  start_with_file({.strategy = Strategy::kCollective, .files = 1});
+  const StepName name = step_of_group(1, 1);
+  owner_->ready({1}, name, 1);
+  owner_->gone({1}, broken("killed"));
+  EXPECT_THAT(failure(), HasSubstr("killed"));
+  owner_->ready({0}, name, 1);
+  owner_->ready({2}, name, 1);
+  EXPECT_TRUE(context_->take(LetterKind::kGo).empty());
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ enum class LaneCall : std::uint8_t {
   kWrite,
   kSync,
   kSeal,
+  kCut,
   kSyncFolder,
   kRecycle,
   kRemove,
@@ -51,7 +52,8 @@ enum class LaneCall : std::uint8_t {
 struct LaneRequest {
   LaneCall call = LaneCall::kCreate;
   format::DataFileName name = {};
-  std::uint64_t offset = 0;  ///< of a write; where a sealed file ends; what a new one expects
+  std::uint64_t offset =
+      0;  ///< of a write; where a sealed or cut file ends; what a new one expects
   std::span<const std::byte> bytes = {};
   std::function<void(const Status&)> answer = nullptr;
 };
@@ -87,6 +89,9 @@ class TestLane final : public FileLane {
   }
   void seal(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes, Done done) override {
     ask({LaneCall::kSeal, file->name(), end_bytes, {}, std::move(done)});
+  }
+  void cut(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes) override {
+    ask({LaneCall::kCut, file->name(), end_bytes, {}, nullptr});
   }
   void sync_folder(Done done) override { ask({LaneCall::kSyncFolder, {}, 0, {}, std::move(done)}); }
   void recycle(format::DataFileName name, Done done) override {
@@ -128,7 +133,7 @@ class TestContext final : public AgentContext {
     return crew_.node_of(other.number) == crew_.node_of(rank_.number);
   }
   FileLane& lane() noexcept override { return lane_; }
-  RoundCaller* round_caller() noexcept override { return nullptr; }
+  RoundCaller* round_caller() noexcept override { return round_caller_; }
   void send(comm::Rank to, LetterKind kind, const Words& words, comm::Bytes payload) override {
     sent_.push_back({to.number, kind, words, std::move(payload)});
   }
@@ -140,6 +145,9 @@ class TestContext final : public AgentContext {
     sent_.push_back({to.number, kind, words, {}, payload, std::move(on_sent)});
   }
   void post(std::function<void()> work) override { posted_.push_back(std::move(work)); }
+
+  /// For a collective schedule; lives longer.
+  void use(RoundCaller& caller) noexcept { round_caller_ = &caller; }
 
   /// Runs what was posted and what may block, until there is no more.
   void settle() {
@@ -204,6 +212,7 @@ class TestContext final : public AgentContext {
   comm::Rank rank_;
   const std::string path_ = "run.fb";
   TestLane lane_;
+  RoundCaller* round_caller_ = nullptr;
   std::deque<std::function<void()>> posted_;
   std::vector<Sent> sent_;
 };
