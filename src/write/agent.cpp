@@ -58,8 +58,8 @@ bool Agent::tell(std::function<void(Member&)> what, Inbox::Haste haste) {
   return inbox_.add([this, what = std::move(what)] { what(*member_); }, haste);
 }
 
-void Agent::press() {
-  post([this] { writer_.write_alone(); });
+void Agent::press(const StepName& step) {
+  post([this, step] { writer_.write_alone(step); });
 }
 
 void Agent::post(std::function<void()> work) { inbox_.add(std::move(work)); }

@@ -59,7 +59,7 @@ class Agent final : public AgentContext, private comm::PostReceiver {
   /// the end: it is not done.
   bool tell(std::function<void(Member&)> what, Inbox::Haste haste = Inbox::Haste::kNow);
   /// Any thread: the application waits for memory, which should come back without other ranks.
-  void press();
+  void press(const StepName& step);
   /// For the application to say when it copies: meanwhile no pieces are hashed but those whose
   /// bytes nobody else holds any more.
   static std::shared_ptr<std::atomic<bool>> is_copying(const std::shared_ptr<Agent>& agent) {

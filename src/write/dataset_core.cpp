@@ -172,7 +172,7 @@ StepCore::StepCore(std::shared_ptr<DatasetCore> dataset, const StepName& name, T
                          member.offer(std::move(one));
                      });
                    },
-               .press = [agent = dataset_->agent_] { agent->press(); },
+               .press = [agent = dataset_->agent_, name] { agent->press(name); },
                .is_copying = Agent::is_copying(dataset_->agent_)}) {}
 
 StepCore::~StepCore() { abandon(); }

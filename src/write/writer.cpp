@@ -25,7 +25,7 @@ format::DataFileName Writer::file_of(const StepName& step) const {
 }
 
 void Writer::offered(comm::Rank from, const OfferLetter& letter) {
-  if (lost_owner_) give_up(letter.chunk.step, *lost_owner_);
+  if (lost_way_) give_up(letter.chunk.step, *lost_way_);
   const bool is_void = failed_.contains(letter.chunk.step);
   if (is_void) return context_.send(from, LetterKind::kTaken, {letter.number}, {});
   const std::uint64_t ticket = next_ticket_++ | kRelayed;
@@ -211,9 +211,11 @@ void Writer::write(std::uint64_t ticket, const Status& opened) {
   Incoming& incoming = incoming_.at(ticket);
   incoming.state = State::kOnItsWay;
   if (!opened) return written(ticket, opened);
-  if (context_.round_caller() == nullptr || is_pressed_) return store(ticket);
+  const StepName& step = incoming.offer.chunk.step;
+  const bool is_alone = pressed_ && step <= *pressed_;
+  if (context_.round_caller() == nullptr || is_alone) return store(ticket);
   incoming.state = State::kGathered;
-  tell_if_ready(incoming.offer.chunk.step);
+  tell_if_ready(step);
 }
 
 void Writer::store(std::uint64_t ticket) {
@@ -288,8 +290,8 @@ void Writer::gone_together(const StepName& step, const Status& outcome) {
   if (outcome) tell_if_complete(key);
 }
 
-void Writer::write_alone() {
-  is_pressed_ = true;
+void Writer::write_alone(const StepName& step) {
+  pressed_ = step;
   std::vector<std::uint64_t> tickets;
   for (const auto& [ticket, incoming] : incoming_) {
     if (incoming.state != State::kGathered) continue;
@@ -353,7 +355,8 @@ comm::Rank Writer::owner() const {
 void Writer::finish(const StepName& step, std::uint32_t origin, std::uint32_t regions) {
   if (failed_.contains(step)) return;
   ranks_[{step, origin}].regions = regions;
-  is_pressed_ = false;
+  // That of a step before says nothing: who waits is in a later one by now.
+  if (pressed_ && *pressed_ <= step) pressed_.reset();
   auto& finished = finished_[step];
   finished.insert(origin);
   const auto group = context_.routes().group_of(context_.rank().number);
@@ -390,10 +393,18 @@ void Writer::tell(const RankKey& key) {
 void Writer::resolved(const StepName& step, const Status& outcome) {
   finished_.erase(step);
   if (!outcome) forget(step);
-  // The file of a step that failed was removed, and takes room until it is closed.
-  if (context_.plan().steps_per_group == 1) files_.erase(step.group);
+  // The file of a step that failed was removed, and takes room until it is closed. Ranks that have
+  // begun different steps have more of them in it.
+  if (context_.plan().steps_per_group == 1 && !has_work_in(step.group)) files_.erase(step.group);
   // All steps before one that is published are over; one that fails may leave older ones behind.
   if (outcome) std::erase_if(files_, [&](const auto& file) { return file.first < step.group; });
+}
+
+bool Writer::has_work_in(std::uint64_t group) const {
+  return std::ranges::any_of(ranks_, [group](const auto& one) {
+    const StepName& step = one.first.first;
+    return step.group == group;
+  });
 }
 
 /// What has not been begun of a step that failed is not written any more.
@@ -425,9 +436,10 @@ void Writer::give_up(const StepName& step, const Error& why) {
   forget(step);
 }
 
-/// No place comes any more, and nobody closes a step: what is written already is in vain.
-void Writer::lose_owner(const Error& why) {
-  lost_owner_ = why;
+/// No place comes any more, and nobody closes a step, or takes what is passed on: what is written
+/// already is in vain.
+void Writer::lose_way(const Error& why) {
+  lost_way_ = why;
   std::set<StepName> steps;
   for (const auto& [ticket, incoming] : incoming_)
     steps.insert(incoming.offer.chunk.step);
@@ -438,10 +450,11 @@ void Writer::lose_owner(const Error& why) {
 }
 
 void Writer::lost(comm::Rank rank, const Error& why) {
-  if (context_.routes().is_writer(context_.rank().number) && rank == owner()) lose_owner(why);
+  const Routes& routes = context_.routes();
+  const std::uint32_t me = context_.rank().number;
+  const bool was_next = routes.next_of(me) == std::optional(rank.number);
+  if (was_next || (routes.is_writer(me) && rank == owner())) lose_way(why);
   std::vector<std::uint64_t> tickets;
-  const bool was_next =
-      context_.routes().next_of(context_.rank().number) == std::optional(rank.number);
   for (const auto& [ticket, incoming] : incoming_) {
     const bool cannot_come = incoming.from == rank && incoming.state != State::kOnItsWay;
     const bool cannot_go = was_next && !is_writer_of(incoming.offer.chunk.origin);

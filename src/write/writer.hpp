@@ -36,8 +36,9 @@ class Writer {
   void placed(std::uint64_t question, std::uint64_t offset);
   /// Collective: all of the group are ready, and write together.
   void go(const StepName& step, std::uint32_t rounds);
-  /// Memory is short: what waits to be written together is written alone.
-  void write_alone();
+  /// The application waits for memory in this step: what waits to be written together is written
+  /// alone, and what comes of it.
+  void write_alone(const StepName& step);
   /// The chunk that was passed on is where it was to go.
   void taken(std::uint64_t ticket);
   void send_bytes(comm::Rank to, std::uint64_t ticket);
@@ -108,7 +109,8 @@ class Writer {
   void release_held_back();
   void forget(const StepName& step);
   void give_up(const StepName& step, const Error& why);
-  void lose_owner(const Error& why);
+  void lose_way(const Error& why);
+  bool has_work_in(std::uint64_t group) const;
   format::DataFileName file_of(const StepName& step) const;
   bool is_writer_of(std::uint32_t origin) const;
 
@@ -124,13 +126,13 @@ class Writer {
   std::map<std::uint64_t, std::shared_ptr<DataFile>> files_;  ///< by group
   std::map<std::uint64_t, std::vector<std::function<void(const Status&)>>> opening_;
   std::set<StepName> failed_;
-  std::optional<Error> lost_owner_;                       ///< why nothing can be written any more
+  std::optional<Error> lost_way_;  ///< why nothing can be written, or passed on, any more
   std::map<StepName, std::set<std::uint32_t>> finished_;  ///< ranks of the group
   std::uint64_t next_ticket_ = 0;
   std::uint64_t next_question_ = 0;
   std::uint64_t in_hand_ = 0;  ///< regions with a place that are not written yet
   std::uint64_t written_bytes_ = 0;
-  bool is_pressed_ = false;  ///< the application waits for memory in the step under way
+  std::optional<StepName> pressed_;  ///< the application waits, or waited, for memory in it
 };
 
 }  // namespace forebay::write

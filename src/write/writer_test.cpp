@@ -11,6 +11,7 @@
 
 #include "base/testing.hpp"
 #include "comm/error_bytes.hpp"
+#include "comm/in_process.hpp"
 #include "write/role_testing.hpp"
 
 namespace forebay::write {
@@ -406,6 +407,82 @@ TEST_F(WriterAlone, room_for_blocks_that_got_smaller_is_given_back_once) {
   const Sent trim = context_->take_one(LetterKind::kTrim);
   EXPECT_EQ(trim.words, (AgentContext::Words{1, format::kPageBytes, 8 * kBytes, 2 * kBytes}));
   EXPECT_EQ(context_->asked(LaneCall::kWrite).size(), 2U);
+}
+
+TEST_F(WriterAlone, steps_of_one_file_that_ranks_have_confused_leave_it_open_for_each_other) {
+  start(to_rank_0(HandOff::kMessage), 2);
+  const StepName mine{6, 0};
+  const Chunk chunk{
+      .step = mine, .origin = 1, .region_bytes = kBytes, .bytes = kBytes, .is_last = true};
+  writer_->offered({1}, {chunk, 0, {}, 0});
+  wanted();
+  bytes_come(1, 0);
+  place_all();
+  writer_->resolved({5, 0}, failed("ranks have begun different steps"));
+  EXPECT_EQ(context_->answer_all(LaneCall::kWrite), 1U);
+  writer_->finish(mine, 1, 1);
+  EXPECT_EQ(context_->take_one(LetterKind::kWritten).to, 1U);
+}
+
+TEST_F(WriterAlone, a_link_whose_next_one_is_lost_takes_nothing_of_later_steps) {
+  WritePlan plan{.strategy = Strategy::kBrigade, .writers = 1, .files = 1};
+  start(plan, 2, 1);
+  writer_->lost({0}, broken("rank 0 was killed"));
+  offer(2, 0, 5);
+  EXPECT_THAT(failure(), HasSubstr("rank 0 was killed"));
+  EXPECT_EQ(context_->take_one(LetterKind::kTaken).to, 2U) << "its memory is free";
+  EXPECT_EQ(wanted(), Numbers{});
+}
+
+/// Each rank writes its own bytes, together with the others or, out of memory, alone.
+class WriterInRounds : public WriterAlone {
+ protected:
+  void SetUp() override {
+    auto caller = RoundCaller::start(comm::solo());
+    ASSERT_TRUE(caller) << caller.error().message();
+    caller_ = std::move(*caller);
+    auto staging = Staging::make({.memory_bytes = 2 * kBytes, .segment_bytes = kBytes});
+    ASSERT_TRUE(staging) << staging.error().message();
+    staging_ = *staging;
+    context_ = std::make_unique<TestContext>(
+        crew_of(4), WritePlan{.strategy = Strategy::kCollective, .files = 1}, 2);
+    context_->use(*caller_);
+    writer_ = std::make_unique<Writer>(*context_, nullptr);
+  }
+  /// Half of a region.
+  void offer_own(std::uint64_t number, std::uint32_t region) {
+    const Chunk chunk{.step = step(number),
+                      .origin = 2,
+                      .region = region,
+                      .region_bytes = 2 * kBytes,
+                      .bytes = kBytes};
+    writer_->offered({2}, {chunk, region, staging_->name(), 0});
+    place_all();
+  }
+  std::size_t stored() { return context_->answer_all(LaneCall::kWrite); }
+
+  std::unique_ptr<RoundCaller> caller_;
+  std::shared_ptr<Staging> staging_;
+};
+
+TEST_F(WriterInRounds, what_is_gathered_is_written_alone_when_its_step_has_no_memory_left) {
+  offer_own(1, 0);
+  EXPECT_EQ(stored(), 0U);
+  writer_->write_alone(step(1));
+  EXPECT_EQ(stored(), 1U);
+  offer_own(1, 1);
+  EXPECT_EQ(stored(), 1U);
+  writer_->finish(step(1), 2, 2);
+  offer_own(2, 0);
+  EXPECT_EQ(stored(), 0U) << "a step later";
+}
+
+// put() waited for its deadline: the end of the step before took the order back.
+TEST_F(WriterInRounds, the_end_of_the_step_before_does_not_gather_what_has_no_memory) {
+  writer_->write_alone(step(2));
+  writer_->finish(step(1), 2, 0);
+  offer_own(2, 0);
+  EXPECT_EQ(stored(), 1U);
 }
 
 }  // namespace
