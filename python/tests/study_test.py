@@ -5,7 +5,8 @@ built."""
 import pytest
 
 from forebay import checkpoint_study, native
-from forebay.cli.study import checkpoint_words
+from forebay.cli.study import BYTES_MOST, RANKS, checkpoint_words
+from forebay.errors import NativeError
 
 STEP_MB = 100
 BUILT = native.is_there("forebay-study")
@@ -147,6 +148,34 @@ def test_a_size_that_is_none_is_refused(forebay):
     ran = forebay("study", "checkpoint", "--bytes", "many")
     assert ran.code == 2
     assert "--bytes: 'many' is no size" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--ranks", "1025"), "'--ranks': 1025 is not in the range 1<=x<=1024"),
+        (("--ranks", "0"), "'--ranks': 0 is not in the range 1<=x<=1024"),
+        (("--nodes", "0"), "'--nodes': 0 is not in the range 1<=x<=1024"),
+        (("--bytes", "0"), "--bytes must be from 8 B to 1 GiB, not '0'"),
+        (("--bytes", "7"), "--bytes must be from 8 B to 1 GiB, not '7'"),
+        (("--bytes", "1TiB"), "--bytes must be from 8 B to 1 GiB, not '1TiB'"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_with_the_range(forebay, libexec, words, text):
+    ran = forebay("study", "checkpoint", *words)
+    assert ran.code == 2
+    assert text in ran.err
+
+
+@pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
+@pytest.mark.parametrize(
+    ("option", "most"),
+    [("--ranks", RANKS.max), ("--nodes", RANKS.max), ("--bytes-per-rank", BYTES_MOST)],
+)
+def test_the_real_program_has_the_same_ranges(option, most):
+    words = ["checkpoint", "--machine", "nfs", option, str(most + 1)]
+    with pytest.raises(NativeError, match=f"{option} must be .* to {most}, not '{most + 1}'"):
+        native.call("forebay-study", words)
 
 
 @pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")

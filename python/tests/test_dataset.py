@@ -174,6 +174,20 @@ def test_diff_of_chosen_steps_and_fields(samples, forebay):
     assert forebay("diff", run, other, "--step", "x").code == 2
 
 
+@pytest.mark.parametrize("steps", ["{}", "1:{}", "{}:1"])
+@pytest.mark.parametrize("step", [2**64, 10**22, "9" * 5000])
+def test_a_step_above_all_is_refused_by_the_options_name(forebay, libexec, steps, step):
+    ran = forebay("diff", "a", "b", "--step", steps.format(step))
+    assert ran.code == 2
+    assert "'--step'" in ran.err
+    assert "left" not in ran.err
+
+
+def test_the_greatest_step_is_one_that_is_not_there(samples, forebay):
+    ran = forebay("diff", samples / "run.fb", samples / "run.fb", "--step", 2**64 - 1)
+    assert (ran.code, str(2**64 - 1) in ran.err) == (1, True)
+
+
 def test_brackets_in_names_are_no_markup(forebay, answers):
     name = "f[abi:cxx11](int) [/a]"
     step = {"step": 1, "time_ns": 2**63, "raw_bytes": 8, "stored_bytes": 8, "files": 1,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/study/arguments.hpp"
 
+#include <array>
 #include <charconv>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <utility>
@@ -18,6 +20,9 @@ const char* const kUsage =
 namespace {
 
 constexpr std::uint64_t kWordBytes = 8;
+constexpr std::array kPlayed{Strategy::kSerial,     Strategy::kFilePerProcess,  Strategy::kBaton,
+                             Strategy::kCollective, Strategy::kReducedBlocking, Strategy::kBrigade,
+                             Strategy::kGather};
 
 tl::unexpected<Error> complain(std::string text) {
   return failure({.kind = ErrorClass::kInvalidArgument,
@@ -25,20 +30,32 @@ tl::unexpected<Error> complain(std::string text) {
                   .cause = std::move(text)});
 }
 
-/// Reads a word into where it belongs; false if it is not allowed.
-using Taker = std::function<bool(const std::string&)>;
+/// What a word after an option may be.
+struct Option {
+  std::function<bool(const std::string&)> take;  ///< into where it belongs; false: not allowed
+  std::string allowed;                           ///< in words, after "must be "
+};
 
 template <class Number>
-Taker into(Number& target, Number min, Number max) {
-  return [&target, min, max](const std::string& text) {
+Option into(Number& target, Number min, Number max) {
+  const auto take = [&target, min, max](const std::string& text) {
     const char* const end = text.data() + text.size();
     const auto [stopped, problem] = std::from_chars(text.data(), end, target);
     return problem == std::errc() && stopped == end && target >= min && target <= max;
   };
+  return {take, "a whole number from " + std::to_string(min) + " to " + std::to_string(max)};
 }
 
-Taker into_sizes(bench::checkpoint::Sizes& target) {
-  return [&target](const std::string& text) {
+Option into_machines(std::vector<std::string>& target) {
+  const auto take = [&target](const std::string& text) {
+    target.push_back(text);
+    return true;
+  };
+  return {take, "the name of a machine, or a file"};
+}
+
+Option into_sizes(bench::checkpoint::Sizes& target) {
+  const auto take = [&target](const std::string& text) {
     using bench::checkpoint::Sizes;
     for (const Sizes sizes : {Sizes::kEqual, Sizes::kExponential}) {
       if (text != name_of(sizes)) continue;
@@ -47,15 +64,33 @@ Taker into_sizes(bench::checkpoint::Sizes& target) {
     }
     return false;
   };
+  return {take, "equal or exponential"};
 }
 
-Taker into_strategies(std::vector<Strategy>& target) {
-  return [&target](const std::string& text) {
+Option into_strategies(std::vector<Strategy>& target) {
+  const auto take = [&target](const std::string& text) {
     const auto strategy = strategy_named(text);
     if (!strategy || *strategy == Strategy::kAuto) return false;
     target.push_back(*strategy);
     return true;
   };
+  std::string names;
+  for (const Strategy strategy : kPlayed)
+    names.append(names.empty() ? "" : ", ").append(name_of(strategy));
+  return {take, "one of " + names};
+}
+
+using Options = std::map<std::string, Option>;
+
+/// The word behind words[at], which is an option that takes one.
+Status take_value(const Options& options, const std::vector<std::string>& words, std::size_t at) {
+  const auto found = options.find(words[at]);
+  if (found == options.end()) return complain("unknown word " + words[at]);
+  const auto& [name, option] = *found;
+  if (at + 1 == words.size()) return complain(name + " has no value: it must be " + option.allowed);
+  const std::string& value = words[at + 1];
+  if (option.take(value)) return {};
+  return complain(name + " must be " + option.allowed + ", not '" + value + "'");
 }
 
 }  // namespace
@@ -63,12 +98,8 @@ Taker into_strategies(std::vector<Strategy>& target) {
 Result<Question> parse_checkpoint(const std::vector<std::string>& words) {
   Question question;
   Checkpoint& checkpoint = question.checkpoint;
-  const std::map<std::string, Taker> options{
-      {"--machine",
-       [&](const std::string& text) {
-         question.machines.push_back(text);
-         return true;
-       }},
+  const Options options{
+      {"--machine", into_machines(question.machines)},
       {"--ranks", into(checkpoint.ranks, 1U, kRanksMost)},
       {"--nodes", into(checkpoint.nodes, 1U, kRanksMost)},
       {"--bytes-per-rank", into(checkpoint.bytes_per_rank, kWordBytes, kBytesPerRankMost)},
@@ -82,19 +113,15 @@ Result<Question> parse_checkpoint(const std::vector<std::string>& words) {
       question.telling = probe::Telling::kTell;
       continue;
     }
-    const auto option = options.find(words[i]);
-    if (option == options.end()) return complain("unknown word " + words[i]);
-    if (++i == words.size() || !option->second(words[i]))
-      return complain("a wrong or missing value for " + option->first);
+    if (const Status taken = take_value(options, words, i); !taken)
+      return tl::unexpected(taken.error());
+    ++i;  // past the value
   }
   if (question.machines.empty()) return complain("no machine: write --machine and its name");
   if (checkpoint.bytes_per_rank == 0) return complain("no size: write --bytes-per-rank and bytes");
   if (checkpoint.bytes_per_rank % kWordBytes != 0)
     return complain("--bytes-per-rank must be a multiple of 8");
-  if (checkpoint.strategies.empty())
-    checkpoint.strategies = {Strategy::kSerial,     Strategy::kFilePerProcess,  Strategy::kBaton,
-                             Strategy::kCollective, Strategy::kReducedBlocking, Strategy::kBrigade,
-                             Strategy::kGather};
+  if (checkpoint.strategies.empty()) checkpoint.strategies.assign(kPlayed.begin(), kPlayed.end());
   return question;
 }
 

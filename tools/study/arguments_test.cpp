@@ -51,12 +51,27 @@ TEST(Arguments, that_are_wrong_are_named) {
   EXPECT_EQ(complaint_about({"checkpoint"}), "no machine: write --machine and its name");
   EXPECT_EQ(complaint_about({"checkpoint", "--machine", "nfs"}),
             "no size: write --bytes-per-rank and bytes");
-  EXPECT_EQ(with({"--ranks", "0"}), "a wrong or missing value for --ranks");
-  EXPECT_EQ(with({"--ranks", "1025"}), "a wrong or missing value for --ranks");
-  EXPECT_EQ(with({"--sizes", "odd"}), "a wrong or missing value for --sizes");
-  EXPECT_EQ(with({"--strategy", "auto"}), "a wrong or missing value for --strategy");
   EXPECT_EQ(with({"--bytes-per-rank", "12"}), "--bytes-per-rank must be a multiple of 8");
   EXPECT_EQ(with({"--colour"}), "unknown word --colour");
+}
+
+TEST(Arguments, whose_value_is_wrong_say_what_is_allowed) {
+  const auto with = [](std::initializer_list<std::string> more) {
+    Words words{"checkpoint", "--machine", "nfs", "--bytes-per-rank", "4096"};
+    words.insert(words.end(), more);
+    return complaint_about(words);
+  };
+  EXPECT_EQ(with({"--ranks", "0"}), "--ranks must be a whole number from 1 to 1024, not '0'");
+  EXPECT_EQ(with({"--ranks", "1025"}), "--ranks must be a whole number from 1 to 1024, not '1025'");
+  EXPECT_EQ(with({"--nodes"}), "--nodes has no value: it must be a whole number from 1 to 1024");
+  EXPECT_EQ(with({"--bytes-per-rank", "0"}),
+            "--bytes-per-rank must be a whole number from 8 to 1073741824, not '0'");
+  EXPECT_EQ(with({"--sizes", "odd"}), "--sizes must be equal or exponential, not 'odd'");
+  EXPECT_EQ(with({"--strategy", "auto"}),
+            "--strategy must be one of serial, file-per-process, baton, collective, "
+            "reduced-blocking, brigade, gather, not 'auto'");
+  EXPECT_EQ(with({"--machine"}),
+            "--machine has no value: it must be the name of a machine, or a file");
 }
 
 }  // namespace

@@ -9,10 +9,13 @@ once.
 import importlib
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 
 import click
 
 from forebay import __version__
+from forebay.cli import standard_streams
 from forebay.errors import EXIT_SIGNAL, EXIT_USAGE, ForebayError, Terminated
 
 # Name: module (and what it calls the command, if not that), and the line that `forebay --help`
@@ -62,11 +65,21 @@ def cli():
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command line and returns its exit code: 0 done, 1 failed, 2 wrong usage,
-    128 + number for a signal."""
+    128 + number for a signal, which a closed pipe at standard output counts as."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
     try:
-        return cli.main(arguments, prog_name="forebay", standalone_mode=False) or 0
+        standard_streams.watch()
+        exit_code = _run(partial(cli.main, arguments, prog_name="forebay", standalone_mode=False))
+        return _run(sys.stdout.flush) or exit_code  # when Python exits, nobody catches failures
+    except standard_streams.OutputLost as lost:
+        return lost.exit_code if lost.has_no_reader else _fail(str(lost), lost.exit_code)
+
+
+def _run(work: Callable[[], int | None]) -> int:
+    """Does it; a failure that a user should read becomes a line on standard error and a code."""
+    try:
+        return work() or 0
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help())
         return EXIT_USAGE
@@ -80,9 +93,6 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail("interrupted", EXIT_SIGNAL + signal.SIGINT)
     except Terminated as error:
         return _fail("terminated", error.exit_code)
-    except BrokenPipeError:  # a reader such as head has seen enough
-        sys.stderr.close()
-        return EXIT_SIGNAL + signal.SIGPIPE
 
 
 def _terminate(number, _frame):

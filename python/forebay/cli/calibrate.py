@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from forebay import native
-from forebay.cli.output import check_target, json_option, plot_option, report, say
+from forebay.cli.output import check_new_file, json_option, plot_option, report, say
 from forebay.errors import EXIT_USAGE, ForebayError
 
 PROGRAM = "forebay-calibrate"
@@ -27,7 +27,7 @@ FILE_MIB = 256
     "-o",
     "--output",
     metavar="FILE",
-    callback=lambda _ctx, _parameter, value: check_target(value, (".toml",)),
+    callback=lambda _ctx, _parameter, value: check_new_file(value, (".toml",)),
     help="Where the machine file goes, or which profile is changed (.toml).  "
     "[default: NAME.toml; the profile that programs take]",
 )
@@ -64,7 +64,7 @@ def command(folder, for_profile, output, name, **options):
 def calibrate_machine(folder, output, name, json_file, plot_file, **effort) -> None:
     name = machine_name(name, output, folder)
     target = Path(output or f"{name}.toml")
-    check_target(str(target))
+    check_new_file(str(target))
     document = measure(folder, ["--name", name], **effort)
     write_machine(document["machine"], target)
     report(document, json_file, lambda console: _tables().print_calibration(console, document))

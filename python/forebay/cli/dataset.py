@@ -12,6 +12,7 @@ from forebay.errors import EXIT_FAILED
 
 PROGRAM = "forebay-dataset"
 EXIT_PROBLEMS = 3  # of the program: damage or differences; the answer is complete
+STEP_MAX = 2**64 - 1
 
 dataset_argument = click.argument("dataset", type=click.Path())
 step_option = click.option(
@@ -67,15 +68,16 @@ def repair(dataset, json_file, **options):
 
 
 class StepPair(click.ParamType):
-    """A or A:B."""
+    """A or A:B. How large they may be is checked here, as the program has an option for each."""
 
     name = "steps"
+    step = click.IntRange(0, STEP_MAX)
 
     def convert(self, value, param, ctx):
         left, colon, right = value.partition(":")
         texts = (left, right if colon else left)
         if all(text.isascii() and text.isdigit() for text in texts):
-            return int(texts[0]), int(texts[1])
+            return tuple(self.step.convert(text, param, ctx) for text in texts)
         self.fail(f"{value!r} is neither a step nor two, as in 10:20", param, ctx)
 
 

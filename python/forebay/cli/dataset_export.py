@@ -5,14 +5,14 @@ import click
 
 from forebay import native
 from forebay.cli.dataset import PROGRAM, dataset_argument, field_option, step_option
-from forebay.cli.output import STDOUT, check_target, json_option, report
+from forebay.cli.output import STDOUT, check_new_file, json_option, report
 from forebay.errors import EXIT_USAGE, ForebayError
 
 
 def _target(_ctx, _parameter, value):
     if value == STDOUT:
         raise ForebayError("name a file; standard output cannot take an export", EXIT_USAGE)
-    return check_target(value)
+    return check_new_file(value)
 
 
 @click.command(name="export", short_help="A step for Zarr or HDF5.")

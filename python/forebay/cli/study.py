@@ -7,12 +7,17 @@ import click
 
 from forebay import checkpoint_study, native
 from forebay.cli.output import json_option, plot_option, report, say
+from forebay.errors import EXIT_USAGE, ForebayError
 from forebay.sizes import parse_size
 from forebay.strategies import PRESETS
 
 PROGRAM = "forebay-study"
 MACHINES = ("lustre-small", "gpfs-small", "pvfs-small")
 WORD_BYTES = 8
+
+# As the program has them, which names its own options.
+RANKS = click.IntRange(1, 1024)
+BYTES_MOST = 2**30
 
 
 @click.group(name="study", short_help="Plans and machines side by side, by the models.")
@@ -21,8 +26,11 @@ def command():
 
 
 def _bytes(_context, parameter, value: str) -> int:
-    size = parse_size(value, parameter.opts[0])
-    return max(1, size // WORD_BYTES) * WORD_BYTES  # sizes are counted in words
+    option = parameter.opts[0]
+    size = parse_size(value, option)
+    if not WORD_BYTES <= size <= BYTES_MOST:
+        raise ForebayError(f"{option} must be from 8 B to 1 GiB, not {value!r}", EXIT_USAGE)
+    return size // WORD_BYTES * WORD_BYTES  # sizes are counted in words
 
 
 @command.command(short_help="Writers, files and presets of a checkpoint.")
@@ -34,9 +42,14 @@ def _bytes(_context, parameter, value: str) -> int:
     default=MACHINES,
     help=f"Give it once for each machine.  [default: {', '.join(MACHINES)}]",
 )
-@click.option("--ranks", metavar="N", type=int, default=64, show_default=True, help="1 to 1024.")
 @click.option(
-    "--nodes", metavar="N", type=int, help="They are spread over.  [default: the machine's clients]"
+    "--ranks", metavar="N", type=RANKS, default=64, show_default=True, help="They share the step."
+)
+@click.option(
+    "--nodes",
+    metavar="N",
+    type=RANKS,
+    help="Ranks are spread over these.  [default: the machine's clients]",
 )
 @click.option(
     "--bytes",
@@ -45,7 +58,7 @@ def _bytes(_context, parameter, value: str) -> int:
     default="1792KiB",
     show_default=True,
     callback=_bytes,
-    help="What each rank puts in the step; on average, if sizes are exponential.",
+    help="What each rank puts in the step, 8 B to 1 GiB; on average, if sizes are exponential.",
 )
 @click.option(
     "--sizes",
