@@ -31,8 +31,10 @@ class StepCore;
 }  // namespace restore
 
 enum class Verification : std::uint8_t {
-  kOn,   ///< every piece that a read touches is read whole, and checked as it arrives
-  kOff,  ///< bytes are taken as they are, and only those that are asked for are read
+  kOn,  ///< every piece that a read touches is read whole, and checked as it arrives
+  /// Bytes are taken as they are, and only those that are asked for are read: also those of a later
+  /// step, once whoever writes has dropped this one and its file serves that.
+  kOff,
 };
 
 /// How a dataset is read.
@@ -91,11 +93,13 @@ class StoredStep {
   /// whole index, fields that contradict each other.
   std::span<const Error> damages() const noexcept;
 
-  /// Parts of a field that can be found, by rising numbers. kNotFound if there is no such field,
-  /// kInvalidArgument if it is a global array.
+  /// Parts of a field that can be found, by rising numbers: those in files that damages() names are
+  /// not among them. kNotFound if there is no such field, kInvalidArgument if it is a global array.
   Result<std::vector<Part>> parts(std::string_view field) const;
-  /// Of these, the ones of `rank` if `ranks` share them evenly: consecutive ones, as many as the
-  /// others have or one less. Any other mapping is the caller's to make.
+  /// Of all parts, the ones of `rank` if `ranks` share them evenly: consecutive ones, as many as
+  /// the others have or one less. If some may be in files that are lost, the Error of one of these:
+  /// who restarts from a part of the data should know it. Any other mapping is the caller's to
+  /// make.
   Result<std::vector<Part>> parts_of_rank(std::string_view field,
                                           std::uint32_t rank,
                                           std::uint32_t ranks) const;

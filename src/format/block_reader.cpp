@@ -18,14 +18,14 @@ PieceRange pieces_of(ByteRange range) noexcept {
 struct BlockReader::Source {
   const StepCatalog& step;
   const BlockPlace& place;
-  storage::File& file;
+  std::shared_ptr<storage::File> file;
   Block block;
   BlockSeed seed;
 
   Error failed(ErrorClass kind, std::uint64_t piece, const std::string& cause) const {
     return Error({.kind = kind,
                   .operation = "read " + step.describe(place) + " from",
-                  .path = file.path(),
+                  .path = file->path(),
                   .offset_bytes = block.stored_range(piece).offset,
                   .cause = "piece " + std::to_string(piece) + " (" +
                            std::to_string(block.raw_range(piece).size) + " bytes): " + cause});
@@ -33,13 +33,13 @@ struct BlockReader::Source {
   Error failed(const Error& error, std::uint64_t piece) const {
     return Error({.kind = error.kind(),
                   .operation = "read " + step.describe(place) + " from",
-                  .path = file.path(),
+                  .path = file->path(),
                   .offset_bytes = error.offset_bytes().value_or(block.stored_range(piece).offset),
                   .error_number = error.error_number(),
                   .cause = error.cause()});
   }
   Status fill(std::span<std::byte> into, ByteRange range, std::uint64_t piece) const {
-    const auto got = file.read_at(into, range.offset);
+    const auto got = file->read_at(into, range.offset);
     if (!got) return tl::unexpected(failed(got.error(), piece));
     if (*got == into.size()) return {};
     return tl::unexpected(
@@ -95,7 +95,9 @@ Status BlockReader::read(const StepCatalog& step,
                          std::span<std::byte> into) {
   if (Status checked = check_range(step, place, range, into.size()); !checked) return checked;
   if (range.empty()) return {};
-  const Source source = {step, place, *step.files()[place.file].file, step.block(place),
+  auto file = file_of(step.files()[place.file]);
+  if (!file) return tl::unexpected(file.error());
+  const Source source = {step, place, std::move(*file), step.block(place),
                          step.index(place).seed(place.field, place.number)};
   if (verify_ == Verify::kNothing && source.block.codec == Codec::kNone)
     return source.fill(into, {source.block.offset + range.offset, range.size},

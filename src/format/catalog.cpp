@@ -66,6 +66,25 @@ StepFile load_step_file(const std::string& folder,
   return result;
 }
 
+Result<std::shared_ptr<storage::File>> file_of(const StepFile& file) {
+  if (file.file) return file.file;
+  return storage::open_file(file.path).map([](std::unique_ptr<storage::File> opened) {
+    return std::shared_ptr<storage::File>(std::move(opened));
+  });
+}
+
+std::vector<StepFile> load_step_files(const std::string& folder,
+                                      const DatasetId& dataset,
+                                      const StepEntry& step) {
+  std::vector<StepFile> files;
+  files.reserve(step.files.size());
+  for (const FileEntry& entry : step.files) {
+    files.push_back(load_step_file(folder, dataset, step, entry));
+    if (step.files.size() > kFilesKeptOpenMax) files.back().file.reset();
+  }
+  return files;
+}
+
 StepCatalog::StepCatalog(StepEntry entry, std::vector<StepFile> files)
     : entry_(std::move(entry)), files_(std::move(files)) {
   for (std::uint32_t file = 0; file < files_.size(); ++file) {
@@ -254,10 +273,7 @@ Result<std::shared_ptr<const StepCatalog>> Catalog::step(std::uint64_t step) {
     std::rotate(known, known + 1, kept_.end());
     return kept_.back();
   }
-  std::vector<StepFile> files;
-  files.reserve(entry->files.size());
-  for (const FileEntry& file : entry->files)
-    files.push_back(load_step_file(folder_, dataset(), *entry, file));
+  std::vector<StepFile> files = load_step_files(folder_, dataset(), *entry);
   if (kept_.size() == kStepsKept) kept_.erase(kept_.begin());
   kept_.push_back(std::make_shared<const StepCatalog>(*entry, std::move(files)));
   return kept_.back();

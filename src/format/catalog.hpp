@@ -13,11 +13,11 @@
 
 namespace forebay::format {
 
-/// One data file of a step: open and with its index, or why not.
+/// One data file of a step with its index, or why not.
 struct StepFile {
   FileEntry entry = {};
   std::string path = {};
-  std::shared_ptr<storage::File> file = {};
+  std::shared_ptr<storage::File> file = {};  ///< null if it is not kept open: see file_of()
   std::shared_ptr<const Index> index = {};
   std::optional<Error> damage = {};  ///< if there is no index
 };
@@ -109,6 +109,18 @@ class Catalog {
 
 /// The path of a data file in its dataset.
 std::string data_path(const std::string& folder, const DataFileName& name);
+
+/// Of steps with more files, each is open only while somebody reads it: a process may have some
+/// thousand files open, and a step may have more.
+inline constexpr std::size_t kFilesKeptOpenMax = 256;
+
+/// The file, opened anew if it was not kept open. It has an index.
+Result<std::shared_ptr<storage::File>> file_of(const StepFile& file);
+
+/// load_step_file() of all files of a step.
+std::vector<StepFile> load_step_files(const std::string& folder,
+                                      const DatasetId& dataset,
+                                      const StepEntry& step);
 
 /// Opens a file and reads one index, checked against what the step table says of it. What fails is
 /// in StepFile::damage.

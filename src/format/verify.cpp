@@ -131,7 +131,9 @@ void check_header(const StepCatalog& step,
   const auto note = [&](Error error) {
     ledger.add({.error = std::move(error), .step = step.entry().step});
   };
-  const auto page = read_range(*file.file, {0, kPageBytes});
+  const auto opened = file_of(file);
+  if (!opened) return note(opened.error());
+  const auto page = read_range(**opened, {0, kPageBytes});
   if (!page) return note(page.error());
   const auto header = decode_header(*page, file.path);
   if (!header) return note(header.error());
@@ -207,7 +209,7 @@ class StepCheck {
   }
   void check_file(std::uint32_t file) {
     const StepFile& of_step = step_.files()[file];
-    if (of_step.file) check_header(step_, dataset_, of_step, ledger_);
+    if (of_step.file || of_step.index) check_header(step_, dataset_, of_step, ledger_);
     if (!of_step.index) return;
     const std::vector<BlockPlace> places = blocks_of_file(step_, file);
     check_overlaps(step_, places, ledger_);

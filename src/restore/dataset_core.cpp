@@ -46,15 +46,14 @@ Result<std::shared_ptr<StepCore>> DatasetCore::step(std::uint64_t number) {
 }
 
 Result<std::shared_ptr<StepCore>> DatasetCore::open_step(const format::StepEntry& entry) const {
-  std::vector<format::StepFile> files;
-  files.reserve(entry.files.size());
-  for (const format::FileEntry& file : entry.files)
-    files.push_back(format::load_step_file(folder_, steps_.dataset, entry, file));
+  std::vector<format::StepFile> files = format::load_step_files(folder_, steps_.dataset, entry);
   auto catalog = std::make_shared<const format::StepCatalog>(entry, std::move(files));
   auto core = std::make_shared<StepCore>(folder_, std::move(catalog), sessions_, verification_);
   for (const Error& damage : core->catalog().damages()) {
     const Error error = core->explained(damage);
-    if (error.kind() == ErrorClass::kClosed) return failure(error);
+    // What this process cannot open or hold for now is not lost.
+    const bool may_be_there = error.kind() == ErrorClass::kLimit;
+    if (error.kind() == ErrorClass::kClosed || may_be_there) return failure(error);
   }
   return core;
 }

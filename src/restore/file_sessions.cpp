@@ -16,17 +16,15 @@ constexpr std::uint64_t kAskedQuarters = 3;
 
 }  // namespace
 
-FileSession::FileSession(std::shared_ptr<storage::File> file,
-                         std::shared_ptr<read::SessionCore> core,
-                         Width width)
-    : file_(std::move(file)),
+FileSession::FileSession(std::string path, std::shared_ptr<read::SessionCore> core, Width width)
+    : path_(std::move(path)),
       core_(std::move(core)),
       width_(width),
       asked_bytes_max_(core_->plan().window_bytes / 4 * kAskedQuarters) {}
 
 /// Extents differ for the steps of a file.
 bool FileSession::suits(const format::StepFile& file, Width width) const noexcept {
-  return file_ == file.file && core_->geometry().extent().size == file.entry.index.offset &&
+  return path_ == file.path && core_->geometry().extent().size == file.entry.index.offset &&
          (width_ == Width::kWide || width == Width::kNarrow);
 }
 
@@ -59,9 +57,11 @@ Result<std::shared_ptr<FileSession>> FileSessions::of(const format::StepFile& fi
 
 /// Data lie in front of the index.
 Result<std::shared_ptr<FileSession>> FileSessions::open(const format::StepFile& file, Width width) {
-  auto core = open_(file.file, {0, file.entry.index.offset}, plan_, width);
+  const auto opened = format::file_of(file);
+  if (!opened) return failure(opened.error());
+  auto core = open_(*opened, {0, file.entry.index.offset}, plan_, width);
   if (!core) return failure(core.error());
-  return std::make_shared<FileSession>(file.file, std::move(*core), width);
+  return std::make_shared<FileSession>(file.path, std::move(*core), width);
 }
 
 void FileSessions::keep(const std::shared_ptr<FileSession>& session) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "comm/turns.hpp"
@@ -34,9 +35,7 @@ using OpenSession = std::function<Result<std::shared_ptr<read::SessionCore>>(
 /// end.
 class FileSession {
  public:
-  FileSession(std::shared_ptr<storage::File> file,
-              std::shared_ptr<read::SessionCore> core,
-              Width width);
+  FileSession(std::string path, std::shared_ptr<read::SessionCore> core, Width width);
   ~FileSession() { core_->close(); }
   FileSession(const FileSession&) = delete;
   FileSession& operator=(const FileSession&) = delete;
@@ -54,7 +53,7 @@ class FileSession {
   void give_back(std::uint64_t bytes) noexcept { asked_bytes_ -= bytes; }
 
  private:
-  const std::shared_ptr<storage::File> file_;  // so that no other one gets its address
+  const std::string path_;  // of the file, which is there once in a dataset
   const std::shared_ptr<read::SessionCore> core_;
   const Width width_;
   const std::uint64_t asked_bytes_max_;

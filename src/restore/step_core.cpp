@@ -96,6 +96,11 @@ Result<std::vector<Part>> StepCore::parts(std::string_view name) const {
   return parts;
 }
 
+Result<std::vector<Part>> StepCore::all_parts(std::string_view name) const {
+  if (has_lost_files()) return failure(missing(name, "some of its parts may be"));
+  return parts(name);
+}
+
 Result<Shape> StepCore::shape(std::string_view name, Part part) const {
   const auto field = field_of(name, FieldKind::kParts);
   if (!field) return failure(field.error());

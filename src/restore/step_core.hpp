@@ -44,6 +44,8 @@ class StepCore {
   /// kNotFound, or the Error of a file that may have it; kInvalidArgument if it is of another kind.
   Result<const StoredField*> field_of(std::string_view name, FieldKind kind) const;
   Result<std::vector<Part>> parts(std::string_view field) const;
+  /// The same; an Error if others may be in files that are lost.
+  Result<std::vector<Part>> all_parts(std::string_view field) const;
   Result<Shape> shape(std::string_view field, Part part) const;
   Result<std::vector<std::uint64_t>> elements(std::string_view field,
                                               std::span<const Part> parts) const;

@@ -73,7 +73,7 @@ Result<std::vector<Part>> StoredStep::parts_of_rank(std::string_view field,
          .operation = "share out parts",
          .cause = "there is no rank " + std::to_string(rank) + " of " + std::to_string(ranks)});
   }
-  return core_->parts(field).map(
+  return core_->all_parts(field).map(
       [&](const std::vector<Part>& parts) { return share_of(parts, rank, ranks); });
 }
 

@@ -56,7 +56,7 @@ bool StoredRead::advance() {
     if (finished()) break;
     if (flights_.empty()) return false;  // it is not this rank's turn
     Flight& front = flights_.front();
-    if (!front.read->advance()) return false;
+    if (front.read && !front.read->advance()) return false;
     if (const Status landed = land(front); !landed) {
       fail(landed.error());
     } else {
@@ -84,8 +84,9 @@ bool StoredRead::help(detail::Help how) {
 
 ErrorDetails StoredRead::describe() const {
   const format::StepCatalog& catalog = step_->catalog();
-  return {.operation = "read step " + std::to_string(catalog.entry().step),
-          .path = flights_.empty() ? std::string() : flights_.front().session->core()->path()};
+  return {
+      .operation = "read step " + std::to_string(catalog.entry().step),
+      .path = flights_.empty() ? std::string() : catalog.files()[flights_.front().load.file].path};
 }
 
 Result<ByteCount> StoredRead::take() {
@@ -104,11 +105,7 @@ void StoredRead::fill(Start start) {
 bool StoredRead::take_off(Start start) {
   const Width width = list_.bytes < kWideBytesMin ? Width::kNarrow : Width::kWide;
   auto session = step_->sessions().of(step_->catalog().files()[next_->file], width);
-  if (!session) {
-    // What is under way may hold the memory that is missing.
-    if (flights_.empty()) fail(failed(next_->pieces.front(), session.error()));
-    return false;
-  }
+  if (!session) return take_without_session(start, session.error());
   const std::uint64_t bytes = next_->stored.size;
   if (flights_.empty() && start == Start::kAlways) {
     (*session)->take_anyway(bytes);
@@ -123,6 +120,34 @@ bool StoredRead::take_off(Start start) {
       flight.session->core(), cursor_over(flight.load.stored, exact_), flight.bytes);
   flight.read->advance();
   return true;
+}
+
+/// What is under way here may hold the memory that is missing. If others do, who may not wait until
+/// this request waits for them: the load is read at once, past all windows.
+bool StoredRead::take_without_session(Start start, const Error& why) {
+  if (!flights_.empty()) return false;
+  if (why.kind() != ErrorClass::kLimit) {
+    fail(failed(next_->pieces.front(), why));
+    return false;
+  }
+  if (start == Start::kIfRoom) return false;
+  Flight& flight = flights_.emplace_back(std::move(*next_));
+  next_.reset();
+  give_memory(flight);
+  return true;
+}
+
+/// Blocks.
+Status StoredRead::read_now(const Flight& flight) const {
+  const auto file = format::file_of(step_->catalog().files()[flight.load.file]);
+  if (!file) return failure(file.error());
+  const auto got = (*file)->read_at(flight.bytes, flight.load.stored.offset);
+  if (!got) return failure(got.error());
+  if (*got == flight.bytes.size()) return {};
+  return failure({.kind = ErrorClass::kShortFile,
+                  .operation = "read",
+                  .offset_bytes = flight.load.stored.offset + *got,
+                  .cause = "the file ends there"});
 }
 
 /// Whether the bytes of a load are one piece, or what is wanted of it, as the caller wants them.
@@ -157,8 +182,10 @@ void StoredRead::give_memory(Flight& flight) {
 
 /// All bytes of a load are there.
 Status StoredRead::land(Flight& flight) {
-  if (const auto got = flight.read->take(); !got)
-    return failure(failed(flight.load.pieces.front(), got.error()));
+  const auto read = flight.read
+                        ? flight.read->take()
+                        : read_now(flight).map([&] { return ByteCount{flight.bytes.size()}; });
+  if (!read) return failure(failed(flight.load.pieces.front(), read.error()));
   for (const PieceWant& piece : flight.load.pieces) {
     const std::uint64_t at = piece.stored.offset - flight.load.stored.offset;
     if (const Status taken = take_piece(piece, flight.bytes.subspan(at, piece.stored.size)); !taken)

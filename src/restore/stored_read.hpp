@@ -48,10 +48,10 @@ class StoredRead final : public detail::PendingResult<ByteCount> {
     }
 
     Load load;
-    std::shared_ptr<FileSession> session;
-    Memory scratch;              ///< null: the bytes go where they belong
+    std::shared_ptr<FileSession> session;  ///< null: there was no memory for one
+    Memory scratch;                        ///< null: the bytes go where they belong
     std::span<std::byte> bytes;  ///< what is read: in the scratch, or in the caller's memory
-    std::unique_ptr<read::GatherRead> read;
+    std::unique_ptr<read::GatherRead> read;  ///< null without a session
   };
   /// A request that has nothing under way must go on even if the session is busy with others.
   enum class Start : std::uint8_t { kIfRoom, kAlways };
@@ -61,6 +61,8 @@ class StoredRead final : public detail::PendingResult<ByteCount> {
   }
   void fill(Start start);
   bool take_off(Start start);
+  bool take_without_session(Start start, const Error& why);
+  Status read_now(const Flight& flight) const;
   void give_memory(Flight& flight);
   Status land(Flight& flight);
   Status take_piece(const PieceWant& piece, std::span<std::byte> stored);

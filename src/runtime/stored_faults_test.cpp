@@ -9,6 +9,8 @@
 #include <random>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/sanitizer.hpp"
 #include "runtime/stored_testing.hpp"
@@ -145,6 +147,74 @@ TEST_F(StoredFaults, a_lost_file_costs_what_was_in_it) {
         EXPECT_EQ(error.kind(), ErrorClass::kNotFound);
         EXPECT_EQ(error.path(), file(2));
       });
+}
+
+// A share of the parts that are left looked like a share of all.
+TEST_F(StoredFaults, parts_are_not_shared_out_while_some_may_be_lost) {
+  writer_.write(large_step(4, kFaultyParts, kFiles));
+  std::filesystem::remove(file(2));
+  const StoredStep step = newest_of(runtime_, path_);
+  EXPECT_LT(step.parts("speed")->size(), kFaultyParts);
+  const auto mine = step.parts_of_rank("speed", 0, 2);
+  ASSERT_EQ(error_class(mine), ErrorClass::kNotFound);
+  EXPECT_EQ(mine.error().path(), file(2));
+}
+
+/// How many files this process may open beyond those that it has; as before at the end.
+class FewFiles {
+ public:
+  explicit FewFiles(std::size_t more) {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const int next = ::dup(STDERR_FILENO);
+    EXPECT_GE(next, 0);
+    ::close(next);
+    rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(next) + more;
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  }
+  ~FewFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewFiles(const FewFiles&) = delete;
+  FewFiles& operator=(const FewFiles&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(StoredFaults, files_that_cannot_be_opened_for_now_are_not_lost) {
+  writer_.write(large_step(4, kFaultyParts, kFiles));
+  const auto dataset = runtime_.open_dataset(path_);
+  ASSERT_TRUE(dataset) << dataset.error().message();
+  {
+    const FewFiles few(1);
+    const auto step = dataset->step(4);
+    ASSERT_EQ(error_class(step), ErrorClass::kLimit);
+    EXPECT_EQ(step.error().error_number(), EMFILE);
+  }
+  const auto step = dataset->step(4);
+  ASSERT_TRUE(step) << step.error().message();
+  expect_part(*step, Part{3});
+}
+
+TEST_F(StoredFaults, a_step_may_have_more_files_than_a_process_may_open) {
+  constexpr std::uint32_t kMany = format::kFilesKeptOpenMax + 10;
+  format::TestStep many{.step = 4, .files = kMany};
+  for (std::uint32_t part = 0; part < kMany; ++part)
+    many.blocks.push_back({.field = {.name = "p", .type = ElementType::kFloat64},
+                           .part = part,
+                           .start = {},
+                           .shape = {1},
+                           .raw = raw_of(std::vector<double>{static_cast<double>(part)}),
+                           .file = part});
+  writer_.write(many);
+  const FewFiles few(64);
+  const StoredStep step = newest_of(runtime_, path_);
+  const auto parts = step.parts_of_rank("p", 0, 1);
+  ASSERT_TRUE(parts) << parts.error().message();
+  std::vector<double> values(kMany);
+  const auto got = step.read("p", *parts, std::span(values)).wait();
+  ASSERT_TRUE(got) << got.error().message();
+  for (std::uint32_t part = 0; part < kMany; ++part)
+    EXPECT_EQ(values[part], part);
 }
 
 TEST_F(StoredFaults, a_file_that_is_cut_while_it_is_open_is_short) {

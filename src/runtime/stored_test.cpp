@@ -67,6 +67,31 @@ TEST_F(Stored, parts_come_back_as_they_were_written) {
   }
 }
 
+// Their sessions have more memory than there is, and wait for nobody.
+TEST_F(Stored, any_number_of_requests_may_be_under_way) {
+  constexpr std::uint32_t kAtOnce = 12;
+  write(large_step(1, 3 * kAtOnce, kAtOnce));
+  RuntimeOptions options;
+  options.budget_bytes = 4_MiB;
+  Runtime runtime{tested(options)};
+  for (const std::uint64_t window_bytes : {0_MiB, 2_MiB}) {
+    StoredOptions stored;
+    stored.plan.window_bytes = window_bytes;
+    const StoredStep step = newest_of(runtime, path_, stored);
+    std::vector<std::vector<double>> values;
+    std::vector<Future<ByteCount>> under_way;
+    for (std::uint64_t part = 0; part < 3 * kAtOnce; ++part) {
+      values.emplace_back(elements_in(part));
+      under_way.push_back(step.read("speed", Part{part}, std::span(values.back())));
+    }
+    for (std::uint64_t part = 3 * kAtOnce; part-- > 0;) {
+      const auto got = under_way[part].wait();
+      ASSERT_TRUE(got) << got.error().message();
+      EXPECT_EQ(values[part], values_of(1, part, values[part].size()));
+    }
+  }
+}
+
 TEST_F(Stored, an_empty_part_is_read_as_nothing) {
   write(large_step(1, 6, 2));
   const StoredStep step = newest();

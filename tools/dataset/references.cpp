@@ -207,7 +207,9 @@ Result<ByteRange> References::chunk_range(const StepField& field,
                                           Stored stored) const {
   const Block block = step_.block(place);
   if (block.raw_bytes == chunk_bytes) return ByteRange{block.offset, block.stored_bytes};
-  const auto file_bytes = step_.files()[place.file].file->size();
+  const auto file = format::file_of(step_.files()[place.file]);
+  if (!file) return tl::unexpected(file.error());
+  const auto file_bytes = (*file)->size();
   if (!file_bytes) return tl::unexpected(file_bytes.error());
   if (stored == Stored::kPlain && block.offset + chunk_bytes <= *file_bytes)
     return ByteRange{block.offset, chunk_bytes};
