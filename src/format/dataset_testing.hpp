@@ -23,6 +23,13 @@ class DatasetTest : public ::testing::Test {
     EXPECT_TRUE(catalog) << catalog.error().message();
     return catalog ? std::move(*catalog) : nullptr;
   }
+  /// The step, in a dataset of its own beside path().
+  std::shared_ptr<const StepCatalog> written(const std::string& name,
+                                             const TestStep& step,
+                                             const DatasetId& dataset = test_dataset()) {
+    TestWriter(path() + name, dataset).write(step);
+    return Catalog::open(path() + name).value()->step(step.step).value();
+  }
   void flip_bit(const std::string& name, std::uint64_t bit) {
     const auto file = storage::must_open(path(name), {.intent = storage::Intent::kWrite});
     std::byte byte{};

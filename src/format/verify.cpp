@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "format/block_reader.hpp"
-#include "format/box_overlap.hpp"
+#include "format/contested.hpp"
 #include "format/data_header.hpp"
 #include "format/file_bytes.hpp"
 #include "format/index_scan.hpp"
@@ -160,21 +160,12 @@ void check_twice(const StepCatalog& step, Ledger& ledger) {
 /// where one block is in the wrong place there may be many.
 void check_boxes(const StepCatalog& step, Ledger& ledger) {
   for (const StepField& field : step.fields()) {
-    if (field.definition.kind != FieldKind::kGlobal) continue;
-    std::vector<BlockPlace> places;
-    std::vector<Box> boxes;
-    for (const BlockPlace& place : step.blocks(field.definition.name)) {
-      Box box = step.index(place).box(place.field, place.number);
-      if (std::ranges::find(box.count, 0U) != box.count.end()) continue;
-      places.push_back(place);
-      boxes.push_back(std::move(box));
-    }
-    const auto overlap = find_overlap(boxes);
-    if (!overlap || boxes[overlap->first].start == boxes[overlap->second].start) continue;
-    const std::string cause = "it has elements of " + step.describe(places[overlap->first]) +
-                              " in " + step.files()[places[overlap->first].file].path + ", too";
-    ledger.add(
-        finding_of(step, places[overlap->second], damage_of(step, places[overlap->second], cause)));
+    const auto overlap = find_overlap(step, field);
+    if (!overlap || step.block(overlap->first).key == step.block(overlap->second).key) continue;
+    const auto& [first, other] = *overlap;
+    const std::string cause = "it has elements of " + step.describe(first) + " in " +
+                              step.files()[first.file].path + ", too";
+    ledger.add(finding_of(step, other, damage_of(step, other, cause)));
   }
 }
 

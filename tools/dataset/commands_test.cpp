@@ -145,6 +145,33 @@ TEST_F(DatasetCommands, a_part_that_two_files_have_is_not_exported) {
   EXPECT_EQ(answer({"references", path, output, "--field", "pressure"}, 0)["arrays"], 5);
 }
 
+TEST_F(DatasetCommands, blocks_that_overlap_are_not_exported) {
+  const std::string path = folder_.file("overlapping.fb");
+  format::TestStep step = format::test_step(1, 2, 2);
+  for (const std::uint32_t start : {0U, 1U}) {
+    step.blocks.push_back({.field = {.name = "u",
+                                     .type = ElementType::kFloat64,
+                                     .kind = format::FieldKind::kGlobal,
+                                     .shape = {8}},
+                           .start = {start},
+                           .shape = {4},
+                           .raw = std::vector<std::byte>(4 * sizeof(double)),
+                           .file = start});
+  }
+  format::TestWriter(path, format::test_dataset()).write(step);
+  const std::string output = folder_.file("refs.json");
+  for (const Words& words : {Words{"references", path, output}, Words{"read", path}}) {
+    const Json error = answer(words, command::kExitFailed)["error"];
+    EXPECT_EQ(error["class"], "damage");
+    const std::string message = error["message"];
+    for (const char* const text : {"field u, block at element 0", "field u, block at element 1",
+                                   "data-000000.00000", "data-000000.00001"})
+      EXPECT_NE(message.find(text), std::string::npos) << message;
+  }
+  EXPECT_FALSE(std::filesystem::exists(output));
+  EXPECT_EQ(answer({"references", path, output, "--field", "pressure"}, 0)["arrays"], 2);
+}
+
 TEST_F(DatasetCommands, wrong_words_are_errors_of_usage) {
   EXPECT_EQ(run_command({}).exit_code, command::kExitUsage);
   const Words words = {"ls", path_, "--step", "x"};

@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/dataset/selection.hpp"
 
+#include "format/contested.hpp"
+
 namespace forebay::dataset_tool {
 
 using format::Catalog;
 using format::StepCatalog;
-
-namespace {
-
-Status check_once(const StepCatalog& step, const std::string& field) {
-  const auto doubled = step.doubled(field);
-  if (doubled.empty()) return {};
-  const auto& [first, other] = doubled.front();
-  return failure({.kind = ErrorClass::kDamage,
-                  .operation = "export " + step.describe(other) + " of",
-                  .path = step.files()[other.file].path,
-                  .offset_bytes = step.block(other).offset,
-                  .cause = "it is in " + step.files()[first.file].path +
-                           ", too, and nothing says which of them is meant"});
-}
-
-}  // namespace
 
 Result<std::shared_ptr<const StepCatalog>> step_of(Catalog& catalog,
                                                    std::optional<std::uint64_t> step) {
@@ -43,8 +29,8 @@ Result<Selected> select(const Selection& selection) {
     if (!selection.field || *selection.field == field.definition.name)
       selected.fields.push_back(field);
   for (const format::StepField& field : selected.fields)
-    if (const Status once = check_once(**step, field.definition.name); !once)
-      return tl::unexpected(once.error());
+    if (const Status clear = format::check_uncontested(**step, field, "export"); !clear)
+      return tl::unexpected(clear.error());
   if (selection.field && selected.fields.empty())
     return failure({.kind = ErrorClass::kNotFound,
                     .operation = "select",

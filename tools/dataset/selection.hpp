@@ -28,8 +28,8 @@ struct Selected {
 };
 
 /// kNotFound if there is no such step or field. A step with a damage that hides blocks is refused
-/// with that: what is exported would look whole. So is a field of which two files have a part, as
-/// one of them would hide the other.
+/// with that: what is exported would look whole. So is a field of which two blocks have the same
+/// elements, as one of them would hide the other.
 Result<Selected> select(const Selection& selection);
 
 }  // namespace forebay::dataset_tool

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks that claim the same elements. Nothing says which of them is meant, so whoever would have
+// to choose refuses instead. There are none in what a writer has published.
+#pragma once
+
+#include "format/catalog.hpp"
+
+namespace forebay::format {
+
+/// Two blocks of a step; the first one comes first in the order of files and keys.
+using BlockPair = std::pair<BlockPlace, BlockPlace>;
+
+/// Two blocks of a global array that share an element; no value if none do. About n log n steps.
+std::optional<BlockPair> find_overlap(const StepCatalog& step, const StepField& field);
+
+/// A part that two files have, or find_overlap(); no value if no element of the field is contested.
+std::optional<BlockPair> find_contested(const StepCatalog& step, const StepField& field);
+
+/// kDamage if find_contested() finds some: "VERB step 1, field u, part 3 of FILE", with the other
+/// block and its file.
+Status check_uncontested(const StepCatalog& step, const StepField& field, const std::string& verb);
+
+}  // namespace forebay::format
