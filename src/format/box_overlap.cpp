@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/box_overlap.hpp"
 
-#include <forebay/range.hpp>
-
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -69,54 +67,12 @@ class Search {
   std::span<const Box> boxes_;
 };
 
-/// Adds what is left of `box` without `taken`, which shares elements with it: what lies before and
-/// behind that in each dimension, and within it in those before.
-void add_rest(Box box, const Box& taken, std::vector<Box>& rest) {
-  for (std::size_t d = 0; d < box.start.size(); ++d) {
-    const ByteRange all{box.start[d], box.count[d]};
-    const ByteRange shared = forebay::intersect(all, {taken.start[d], taken.count[d]});
-    const auto add = [&](std::uint64_t begin, std::uint64_t end) {
-      if (begin == end) return;
-      Box piece = box;
-      piece.start[d] = begin;
-      piece.count[d] = end - begin;
-      rest.push_back(std::move(piece));
-    };
-    add(all.offset, shared.offset);
-    add(shared.end(), all.end());
-    box.start[d] = shared.offset;
-    box.count[d] = shared.size;
-  }
-}
-
-std::vector<Box> without(std::vector<Box> boxes, const Box& taken) {
-  std::vector<Box> rest;
-  for (Box& box : boxes) {
-    if (intersect(box, taken)) {
-      add_rest(std::move(box), taken, rest);
-    } else {
-      rest.push_back(std::move(box));
-    }
-  }
-  return rest;
-}
-
 }  // namespace
 
 std::optional<std::pair<std::size_t, std::size_t>> find_overlap(std::span<const Box> boxes) {
   Numbers all(boxes.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   return Search(boxes).among(all);
-}
-
-bool is_covered(const Box& whole, std::span<const Box> boxes) {
-  std::vector<Box> left;
-  if (std::ranges::find(whole.count, std::uint64_t{0}) == whole.count.end()) left.push_back(whole);
-  for (const Box& taken : boxes) {
-    if (left.empty()) return true;
-    left = without(std::move(left), taken);
-  }
-  return left.empty();
 }
 
 }  // namespace forebay::format

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether boxes of one array overlap or leave something out, which no sum of their sizes tells.
+// Whether boxes of one array overlap, without a look at each pair.
 #pragma once
 
 #include <optional>
@@ -14,10 +14,5 @@ namespace forebay::format {
 /// do. They have the same number of dimensions, and none is empty. The space is halved between
 /// starts until few are left: about n log n steps for boxes that cut an array anyhow.
 std::optional<std::pair<std::size_t, std::size_t>> find_overlap(std::span<const Box> boxes);
-
-/// Whether each element of `whole` is in one of these boxes, which may overlap and reach beyond it.
-/// All have the same number of dimensions. Takes boxes away from what is left, one after the other:
-/// about n steps for boxes that cut an array in their order, n^2 at worst.
-bool is_covered(const Box& whole, std::span<const Box> boxes);
 
 }  // namespace forebay::format

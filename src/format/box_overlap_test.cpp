@@ -69,49 +69,5 @@ TEST(BoxOverlap, agrees_with_comparing_all_whatever_the_boxes) {
   }
 }
 
-TEST(BoxCover, of_an_array_that_is_cut_in_any_way_lacks_only_what_is_taken_out) {
-  for (const std::vector<std::uint64_t>& cuts :
-       std::vector<std::vector<std::uint64_t>>{{1}, {1000}, {1, 300}, {30, 30}, {7, 8, 9}}) {
-    std::vector<Box> boxes = grid(1000, cuts);
-    const Box whole = grid(1000, std::vector<std::uint64_t>(cuts.size(), 1)).front();
-    std::ranges::shuffle(boxes, std::mt19937(7));
-    EXPECT_TRUE(is_covered(whole, boxes));
-    EXPECT_TRUE(is_covered(boxes.back(), boxes));
-    const Box last = boxes.back();
-    boxes.back() = boxes.front();
-    EXPECT_EQ(is_covered(whole, boxes), boxes.size() == 1);
-    EXPECT_EQ(is_covered(last, boxes), boxes.size() == 1);
-  }
-  EXPECT_FALSE(is_covered({{0}, {1}}, {}));
-  EXPECT_TRUE(is_covered({{5}, {0}}, {}));
-  EXPECT_TRUE(is_covered({{}, {}}, std::vector<Box>{{}}));
-}
-
-TEST(BoxCover, agrees_with_looking_at_each_element) {
-  std::mt19937_64 random(17);
-  int covered = 0;
-  for (int round = 0; round < 2000; ++round) {
-    SCOPED_TRACE(round);
-    const auto any_box = [&] {
-      const Place start{random() % 5, random() % 5};
-      return Box{start, {1 + random() % (6 - start[0]), 1 + random() % (6 - start[1])}};
-    };
-    std::vector<Box> boxes(random() % 12);
-    std::ranges::generate(boxes, any_box);
-    const Box whole = any_box();
-    bool expected = true;
-    for (std::uint64_t row = 0; row < whole.count[0]; ++row)
-      for (std::uint64_t column = 0; column < whole.count[1]; ++column) {
-        const Box element{{whole.start[0] + row, whole.start[1] + column}, {1, 1}};
-        expected &=
-            std::ranges::any_of(boxes, [&](const Box& box) { return intersect(box, element); });
-      }
-    EXPECT_EQ(is_covered(whole, boxes), expected);
-    covered += expected ? 1 : 0;
-  }
-  EXPECT_GT(covered, 100);
-  EXPECT_LT(covered, 1900);
-}
-
 }  // namespace
 }  // namespace forebay::format

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "format/block_reader.hpp"
-#include "format/box_overlap.hpp"
+#include "format/contested.hpp"
 #include "format/numbers.hpp"
 
 namespace forebay::format {
@@ -21,6 +21,13 @@ Box shared_box(const Box& a, const Box& b) {
     shared.count[d] = range.size;
   }
   return shared;
+}
+
+std::uint64_t elements_of(const Box& box) noexcept {
+  std::uint64_t elements = 1;
+  for (const std::uint64_t count : box.count)
+    elements *= count;
+  return elements;
 }
 
 /// Where an element of the array lies in a block that has it, in elements.
@@ -161,12 +168,13 @@ Status FieldDiff::compare_pieces(const BlockPlace& left, const BlockPlace& right
   return {};
 }
 
+/// No two blocks of a step share an element, so that a sum says it.
 bool FieldDiff::has_all(const StepCatalog& step, const Box& box) const {
-  std::vector<Box> boxes;
   const auto places = step.intersecting(definition_.name, box);
+  std::uint64_t elements = 0;
   for (const BlockPlace& place : places.value())
-    boxes.push_back(step.index(place).box(place.field, place.number));
-  return is_covered(box, boxes);
+    elements += elements_of(shared_box(box, step.index(place).box(place.field, place.number)));
+  return elements == elements_of(box);
 }
 
 Status FieldDiff::compare_box(const BlockPlace& place, DiffReport& report) {
@@ -237,6 +245,19 @@ Status check_whole(const StepCatalog& step) {
   return tl::unexpected(step.damages().front());
 }
 
+/// Of two blocks with the same elements, one would hide the other.
+Status check_fields(const StepCatalog& left, const StepCatalog& right, const DiffOptions& options) {
+  for (const StepField& field : left.fields()) {
+    const StepField* other = right.find_field(field.definition.name);
+    const bool is_wanted = !options.field || *options.field == field.definition.name;
+    if (!is_wanted || other == nullptr || field.definition != other->definition) continue;
+    Status clear = check_uncontested(left, field, "compare");
+    if (clear) clear = check_uncontested(right, *other, "compare");
+    if (!clear) return clear;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<DiffReport> diff(const StepCatalog& left,
@@ -244,6 +265,8 @@ Result<DiffReport> diff(const StepCatalog& left,
                         const DiffOptions& options) {
   for (const StepCatalog* step : {&left, &right})
     if (const Status whole = check_whole(*step); !whole) return tl::unexpected(whole.error());
+  if (const Status clear = check_fields(left, right, options); !clear)
+    return tl::unexpected(clear.error());
   const auto is_wanted = [&](const StepField& field) {
     return !options.field || *options.field == field.definition.name;
   };

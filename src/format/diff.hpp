@@ -53,7 +53,8 @@ struct DiffReport {
 /// Blocks of a dataset and step of the same number have comparable checksums and are not read if
 /// these are the same; all others are read and verified. Global arrays may be cut into blocks
 /// differently; blocks of them are held in memory, one of each side. An Error is one of reading, or
-/// kCancelled: a step with a damaged index is not compared. Blocks.
+/// kCancelled; a step with a damaged index is not compared, nor a field of which two blocks have
+/// the same elements (kDamage, see check_uncontested()). Blocks.
 Result<DiffReport> diff(const StepCatalog& left,
                         const StepCatalog& right,
                         const DiffOptions& options = {});

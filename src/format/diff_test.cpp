@@ -10,15 +10,7 @@
 namespace forebay::format {
 namespace {
 
-class DiffTest : public DatasetTest {
- protected:
-  std::shared_ptr<const StepCatalog> written(const std::string& name,
-                                             const TestStep& step,
-                                             const DatasetId& dataset = test_dataset()) {
-    TestWriter(path() + name, dataset).write(step);
-    return Catalog::open(path() + name).value()->step(step.step).value();
-  }
-};
+using DiffTest = DatasetTest;
 
 TEST_F(DiffTest, copies_are_compared_by_checksums_whatever_their_files) {
   const auto left = written("a", test_step(1, 6, 1));
@@ -102,83 +94,14 @@ TEST_F(DiffTest, fields_and_parts_of_one_side_and_other_shapes_are_told) {
   EXPECT_EQ(diff(*right, *left)->fields[1].blocks[0].kind, BlockDifference::Kind::kOnlyRight);
 }
 
-/// An array of 6 x 4 numbers, each its place, in blocks of so many rows and columns.
-TestStep grid(std::uint64_t rows, std::uint64_t columns) {
-  TestStep step = {.step = 1};
-  for (std::uint64_t row = 0; row < 6; row += rows) {
-    for (std::uint64_t column = 0; column < 4; column += columns) {
-      TestBlock block = {.field = {.name = "grid",
-                                   .type = ElementType::kInt32,
-                                   .kind = FieldKind::kGlobal,
-                                   .dimensions = 2,
-                                   .shape = {6, 4}},
-                         .start = {row, column},
-                         .shape = {rows, columns}};
-      for (std::uint64_t i = 0; i < rows * columns; ++i) {
-        const auto value =
-            static_cast<std::int32_t>((row + i / columns) * 4 + column + i % columns);
-        const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-        block.raw.insert(block.raw.end(), bytes, bytes + sizeof value);
-      }
-      step.blocks.push_back(std::move(block));
-    }
-  }
-  return step;
-}
-
-TEST_F(DiffTest, arrays_that_are_cut_differently_are_the_same) {
-  const auto left = written("a", grid(2, 4));
-  const auto right = written("b", grid(3, 2));
-  const auto report = diff(*left, *right);
-  ASSERT_TRUE(report) << report.error().message();
-  EXPECT_TRUE(report->fields.empty());
-  TestStep changed = grid(3, 2);
-  changed.blocks[3].raw[4] ^= std::byte{64};  // row 3, column 3: 15
-  const auto other = diff(*left, *written("c", changed));
-  ASSERT_TRUE(other) << other.error().message();
-  ASSERT_EQ(other->fields.size(), 1U);
-  EXPECT_EQ(other->fields[0].absolute_max, 64);
-  EXPECT_EQ(other->fields[0].blocks[0].key, 8U);
-  EXPECT_EQ(other->fields[0].blocks[0].first_element, 7U);
-  changed.blocks.pop_back();
-  changed.blocks.pop_back();
-  const auto less = diff(*left, *written("d", changed));
-  ASSERT_TRUE(less) << less.error().message();
-  EXPECT_EQ(less->fields[0].blocks_different, 2U);
-}
-
-TEST_F(DiffTest, of_several_differences_in_a_box_the_first_is_told) {
-  const auto left = written("a", grid(6, 4));
-  TestStep changed = grid(6, 2);
-  changed.blocks[0].raw[2 * 2 * 4] ^= std::byte{1};  // row 2, column 0
-  changed.blocks[1].raw[0] ^= std::byte{1};          // row 0, column 2
-  std::swap(changed.blocks[0], changed.blocks[1]);
-  for (int order = 0; order < 2; ++order) {
-    const auto report = diff(*left, *written("b" + std::to_string(order), changed));
-    ASSERT_TRUE(report) << report.error().message();
-    EXPECT_EQ(report->fields[0].blocks[0].elements, 2U);
-    EXPECT_EQ(report->fields[0].blocks[0].first_element, 2U);
-    std::swap(changed.blocks[0], changed.blocks[1]);
-  }
-}
-
-// Sums of their sizes did not show it.
-TEST_F(DiffTest, elements_that_one_side_has_twice_hide_none_that_it_lacks) {
-  const auto left = written("a", grid(3, 4));
-  TestStep overlapping = grid(3, 2);
-  TestBlock& block = overlapping.blocks[1];  // columns 1 and 2 of the upper rows, not 2 and 3
-  block.start[1] = 1;
-  for (std::int32_t i = 0; i < 6; ++i) {
-    const std::int32_t value = i / 2 * 4 + 1 + i % 2;
-    std::memcpy(block.raw.data() + i * sizeof value, &value, sizeof value);
-  }
-  const auto right = written("b", overlapping);
-  const auto report = diff(*left, *right);
-  ASSERT_TRUE(report) << report.error().message();
-  ASSERT_EQ(report->fields.size(), 1U);
-  ASSERT_EQ(report->fields[0].blocks.size(), 1U);
-  EXPECT_EQ(report->fields[0].blocks[0].kind, BlockDifference::Kind::kShape);
-  EXPECT_EQ(diff(*right, *left)->fields[0].blocks[0].kind, BlockDifference::Kind::kOnlyRight);
+TEST_F(DiffTest, parts_that_two_files_have_are_damage_of_their_field_alone) {
+  TestStep twice = test_step(1, 3, 2);
+  twice.blocks.push_back(twice.blocks[0]);
+  twice.blocks.back().file = 1;
+  const auto left = written("a", twice);
+  const auto right = written("b", test_step(1, 3, 1));
+  EXPECT_EQ(error_class(diff(*left, *right)), ErrorClass::kDamage);
+  EXPECT_TRUE(diff(*left, *right, {.field = "velocity"}));
 }
 
 TEST(Numbers, of_every_type_and_byte_order) {

@@ -145,7 +145,7 @@ TEST_F(DatasetCommands, a_part_that_two_files_have_is_not_exported) {
   EXPECT_EQ(answer({"references", path, output, "--field", "pressure"}, 0)["arrays"], 5);
 }
 
-TEST_F(DatasetCommands, blocks_that_overlap_are_not_exported) {
+TEST_F(DatasetCommands, blocks_that_overlap_are_neither_exported_nor_compared) {
   const std::string path = folder_.file("overlapping.fb");
   format::TestStep step = format::test_step(1, 2, 2);
   for (const std::uint32_t start : {0U, 1U}) {
@@ -160,7 +160,8 @@ TEST_F(DatasetCommands, blocks_that_overlap_are_not_exported) {
   }
   format::TestWriter(path, format::test_dataset()).write(step);
   const std::string output = folder_.file("refs.json");
-  for (const Words& words : {Words{"references", path, output}, Words{"read", path}}) {
+  for (const Words& words :
+       {Words{"references", path, output}, Words{"read", path}, Words{"diff", path, path}}) {
     const Json error = answer(words, command::kExitFailed)["error"];
     EXPECT_EQ(error["class"], "damage");
     const std::string message = error["message"];
@@ -170,6 +171,7 @@ TEST_F(DatasetCommands, blocks_that_overlap_are_not_exported) {
   }
   EXPECT_FALSE(std::filesystem::exists(output));
   EXPECT_EQ(answer({"references", path, output, "--field", "pressure"}, 0)["arrays"], 2);
+  EXPECT_TRUE(answer({"diff", path, path, "--field", "pressure"}, 0)["ok"]);
 }
 
 TEST_F(DatasetCommands, wrong_words_are_errors_of_usage) {
