@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // diff() of global arrays that are cut into blocks in any way.
 #include <cstring>
+#include <map>
+#include <random>
+#include <set>
+#include <tuple>
 
 #include "format/dataset_testing.hpp"
 #include "format/diff.hpp"
@@ -81,6 +85,165 @@ TEST_F(CompareArrays, elements_that_two_blocks_of_a_side_have_are_damage) {
     ASSERT_EQ(error_class(report), ErrorClass::kDamage);
     for (const char* text : {"compare", "block at element 0", "block at element 1"})
       EXPECT_TRUE(mentions(report.error(), text)) << report.error().message();
+  }
+}
+
+using Told = std::vector<
+    std::tuple<BlockDifference::Kind, std::uint64_t, std::uint64_t, std::uint64_t, double>>;
+
+Told told_of(const DiffReport& report) {
+  Told told;
+  for (const FieldDifference& field : report.fields)
+    for (const BlockDifference& block : field.blocks)
+      told.emplace_back(block.kind, block.key, block.elements, block.first_element,
+                        block.absolute_max);
+  return told;
+}
+
+TEST_F(CompareArrays, a_block_of_the_right_is_read_once_for_each_batch) {
+  TestStep columns = grid(6, 1);
+  columns.blocks[2].raw[4 * 4] ^= std::byte{64};  // row 4, column 2
+  const auto left = written("a", grid(1, 4));
+  const auto right = written("b", columns);
+  const Told expected = {{BlockDifference::Kind::kValues, 16, 1, 2, 64}};
+  const auto at_once = diff(*left, *right);
+  ASSERT_TRUE(at_once) << at_once.error().message();
+  EXPECT_EQ(told_of(*at_once), expected);
+  EXPECT_EQ(at_once->blocks_read, 6 + 4U);
+  const auto singly = diff(*left, *right, {.batch_bytes = 1});
+  ASSERT_TRUE(singly) << singly.error().message();
+  EXPECT_EQ(told_of(*singly), expected);
+  EXPECT_EQ(singly->blocks_read, 6 + 6 * 4U);
+  std::uint64_t batch_bytes = 1;
+  auto report = singly;
+  while (report->blocks_read != 6 + 2 * 4U && batch_bytes < 1_MiB)
+    report = diff(*left, *right, {.batch_bytes = batch_bytes *= 2});
+  EXPECT_EQ(report->blocks_read, 6 + 2 * 4U);
+  EXPECT_EQ(told_of(*report), expected);
+}
+
+/// An array of 12 x 10 numbers in blocks of random sizes, of which some are not there.
+TestStep random_grid(std::mt19937_64& random) {
+  const Place shape = {12, 10};
+  TestStep step = {.step = 1};
+  std::vector<std::vector<std::uint64_t>> edges;
+  for (const std::uint64_t extent : shape) {
+    std::set<std::uint64_t> cuts = {0, extent};
+    for (std::uint64_t i = random() % 5; i > 0; --i)
+      cuts.insert(random() % extent);
+    edges.emplace_back(cuts.begin(), cuts.end());
+  }
+  for (std::size_t i = 1; i < edges[0].size(); ++i)
+    for (std::size_t k = 1; k < edges[1].size(); ++k) {
+      const Box box = {{edges[0][i - 1], edges[1][k - 1]},
+                       {edges[0][i] - edges[0][i - 1], edges[1][k] - edges[1][k - 1]}};
+      if (!step.blocks.empty() && random() % 6 == 0) continue;
+      TestBlock block = {.field = {.name = "grid",
+                                   .type = ElementType::kInt32,
+                                   .kind = FieldKind::kGlobal,
+                                   .dimensions = 2,
+                                   .shape = shape},
+                         .start = box.start,
+                         .shape = box.count};
+      for (std::uint64_t row = 0; row < box.count[0]; ++row)
+        for (std::uint64_t column = 0; column < box.count[1]; ++column) {
+          const auto value =
+              static_cast<std::int32_t>((box.start[0] + row) * shape[1] + box.start[1] + column);
+          const auto bytes = std::as_bytes(std::span(&value, 1));
+          block.raw.insert(block.raw.end(), bytes.begin(), bytes.end());
+        }
+      step.blocks.push_back(std::move(block));
+    }
+  return step;
+}
+
+/// Each element that a step has, by its number.
+std::map<std::uint64_t, std::int32_t> elements_of(const TestStep& step) {
+  std::map<std::uint64_t, std::int32_t> elements;
+  for (const TestBlock& block : step.blocks)
+    for (std::uint64_t i = 0; i * sizeof(std::int32_t) < block.raw.size(); ++i) {
+      const std::uint64_t row = block.start[0] + i / block.shape[1];
+      const std::uint64_t column = block.start[1] + i % block.shape[1];
+      std::memcpy(&elements[row * block.field.shape[1] + column],
+                  block.raw.data() + i * sizeof(std::int32_t), sizeof(std::int32_t));
+    }
+  return elements;
+}
+
+/// What is told of two steps, found by a look at each element.
+Told expected_of(const TestStep& left, const TestStep& right) {
+  using Kind = BlockDifference::Kind;
+  Told told;
+  for (const bool is_left : {true, false}) {
+    const auto other = elements_of(is_left ? right : left);
+    for (const TestBlock& block : is_left ? left.blocks : right.blocks) {
+      BlockDifference found = {.key = block.start[0] * block.field.shape[1] + block.start[1]};
+      std::uint64_t on_both = 0;
+      std::uint64_t number = 0;
+      const auto elements = elements_of({.blocks = {block}});
+      for (const auto& [element, value] : elements) {
+        const std::uint64_t at = number++;
+        if (!other.contains(element)) continue;
+        ++on_both;
+        if (other.at(element) == value) continue;
+        if (found.elements++ == 0) found.first_element = at;
+        found.absolute_max =
+            std::max(found.absolute_max, std::abs(double(value) - double(other.at(element))));
+      }
+      const bool is_whole = on_both == elements.size();
+      if (is_left && (found.elements > 0 || !is_whole)) {
+        const Kind kind = on_both == 0          ? Kind::kOnlyLeft
+                          : found.elements == 0 ? Kind::kShape
+                                                : Kind::kValues;
+        told.emplace_back(kind, found.key, found.elements, found.first_element, found.absolute_max);
+      } else if (!is_left && !is_whole) {
+        told.emplace_back(Kind::kOnlyRight, found.key, 0, 0, 0);
+      }
+    }
+  }
+  return told;
+}
+
+TEST_F(CompareArrays, of_arrays_in_any_blocks_agrees_with_a_look_at_each_element) {
+  std::mt19937_64 random(19);
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    const TestStep left = random_grid(random);
+    TestStep right = random_grid(random);
+    for (TestBlock& block : right.blocks)
+      for (std::byte& byte : block.raw)
+        if (random() % 50 == 0) byte ^= std::byte{2};
+    const auto one = written("a", left);
+    const auto other = written("b", right, {std::byte{static_cast<std::uint8_t>(round % 2)}});
+    const std::uint64_t all_bytes = one->entry().raw_bytes;
+    for (const std::uint64_t batch_bytes :
+         {std::uint64_t{1}, std::uint64_t{700}, kDiffBatchBytes}) {
+      ReadProgress last;
+      const auto keep = [&](const ReadProgress& now) {
+        EXPECT_GE(now.done_bytes, last.done_bytes);
+        last = now;
+        return true;
+      };
+      const auto report = diff(*one, *other, {.progress = keep, .batch_bytes = batch_bytes});
+      ASSERT_TRUE(report) << report.error().message();
+      ASSERT_EQ(told_of(*report), expected_of(left, right));
+      EXPECT_EQ(last.done_bytes, all_bytes);
+    }
+  }
+}
+
+TEST_F(CompareArrays, of_arrays_can_be_cancelled_within_a_batch) {
+  const auto left = written("a", grid(1, 4));
+  const auto right = written("b", grid(6, 1));
+  for (int calls = 0;; ++calls) {
+    int left_calls = calls;
+    const auto report =
+        diff(*left, *right, {.progress = [&](const auto&) { return left_calls-- > 0; }});
+    if (report) {
+      EXPECT_GT(calls, 6 + 4);
+      break;
+    }
+    EXPECT_EQ(error_class(report), ErrorClass::kCancelled);
   }
 }
 

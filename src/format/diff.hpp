@@ -35,12 +35,17 @@ struct FieldDifference {
   double relative_max = 0;
 };
 
+/// Of a global array that is cut differently, so much of the left step is held in memory.
+inline constexpr std::uint64_t kDiffBatchBytes = 128_MiB;
+
 struct DiffOptions {
   std::size_t blocks_max = 1000;
   /// This field only.
   std::optional<std::string> field = {};
   /// Counts bytes of the left step.
   OnProgress progress = {};
+  /// With less, blocks of the right step are read more often.
+  std::uint64_t batch_bytes = kDiffBatchBytes;
 };
 
 struct DiffReport {
@@ -48,13 +53,15 @@ struct DiffReport {
   std::uint64_t fields_compared = 0;
   std::uint64_t blocks_compared = 0;
   std::uint64_t blocks_by_checksum = 0;  ///< of these: not read, as checksums were comparable
+  std::uint64_t blocks_read = 0;         ///< of both steps, each time that one was
 };
 
 /// Blocks of a dataset and step of the same number have comparable checksums and are not read if
 /// these are the same; all others are read and verified. Global arrays may be cut into blocks
-/// differently; blocks of them are held in memory, one of each side. An Error is one of reading, or
-/// kCancelled; a step with a damaged index is not compared, nor a field of which two blocks have
-/// the same elements (kDamage, see check_uncontested()). Blocks.
+/// differently: left blocks are held in memory, batch_bytes of them or a single larger one, and
+/// each right block that has elements of these is read once for all of them, one at a time. An
+/// Error is one of reading, or kCancelled; a step with a damaged index is not compared, nor a field
+/// of which two blocks have the same elements (kDamage, see check_uncontested()). Blocks.
 Result<DiffReport> diff(const StepCatalog& left,
                         const StepCatalog& right,
                         const DiffOptions& options = {});
