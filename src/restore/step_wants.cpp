@@ -156,17 +156,18 @@ Result<WantList> StepCore::want_region(const Wanted& wanted,
     found_bytes += list.boxes.back().bytes();
     list.wants.push_back(want);
   }
-  if (found_bytes >= list.bytes)
-    if (const Status apart = check_apart(wanted, *blocks); !apart) return failure(apart.error());
+  if (const Status apart = check_apart(wanted, *blocks); !apart) return failure(apart.error());
   covered = found_bytes >= list.bytes;
   if (!covered && has_lost_files()) return failure(missing(wanted.field, "some of the region is"));
   sort(list);
   return list;
 }
 
-/// As many bytes as the region has cover it only if none are there twice.
+/// Nothing says which of two blocks with the same elements is meant. Where there are none, as many
+/// bytes as the region has cover it.
 Status StepCore::check_apart(const Wanted& wanted,
                              std::span<const format::BlockPlace> blocks) const {
+  if (blocks.size() < 2) return {};
   std::vector<format::Box> boxes;
   for (const format::BlockPlace& place : blocks)
     boxes.push_back(catalog_->index(place).box(place.field, place.number));

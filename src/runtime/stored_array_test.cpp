@@ -139,7 +139,7 @@ TEST_F(StoredArray, tells_its_shape_and_refuses_what_does_not_fit) {
             ByteCount{0});
 }
 
-TEST_F(StoredArray, blocks_that_overlap_are_damage_where_they_seem_to_cover_a_region) {
+TEST_F(StoredArray, blocks_that_overlap_are_damage_whatever_else_a_region_lacks) {
   format::TestStep step{.step = 1, .files = 2};
   for (const std::uint64_t start : {0U, 1U}) {
     format::TestBlock block{.field = {.name = "u",
@@ -154,9 +154,20 @@ TEST_F(StoredArray, blocks_that_overlap_are_damage_where_they_seem_to_cover_a_re
     step.blocks.push_back(std::move(block));
   }
   std::vector<double> values(10);
-  const auto got = stored(step).read("u", {.start = {0}, .count = {10}}, std::span(values)).wait();
-  ASSERT_EQ(error_class(got), ErrorClass::kDamage);
-  EXPECT_TRUE(mentions(got.error(), "overlap")) << got.error().message();
+  const StoredStep read = stored(step);
+  const auto check = [&](const Subarray& region, std::optional<double> fill) {
+    const auto into = std::span(values).first(region.count.front());
+    const auto got =
+        fill ? read.read("u", region, into, *fill).wait() : read.read("u", region, into).wait();
+    ASSERT_EQ(error_class(got), ErrorClass::kDamage);
+    EXPECT_TRUE(mentions(got.error(), "overlap")) << got.error().message();
+  };
+  for (const std::optional<double> fill : {std::optional<double>(), std::optional(0.5)}) {
+    check({.start = {0}, .count = {10}}, fill);  // 11 elements are there, and some are not
+    check({.start = {5}, .count = {5}}, fill);
+  }
+  // What one block has alone can be had.
+  EXPECT_TRUE(read.read("u", {.start = {0}, .count = {1}}, std::span(values).first(1)).wait());
   const auto report = format::verify(path_);
   ASSERT_TRUE(report) << report.error().message();
   EXPECT_EQ(report->findings.size(), 1U);
