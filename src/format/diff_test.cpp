@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/diff.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstring>
 
 #include "format/dataset_testing.hpp"
@@ -133,6 +135,45 @@ TEST(Numbers, against_none_differ_without_an_end) {
   EXPECT_EQ(difference.elements, 3U);
   EXPECT_EQ(difference.first_element, 1U);
   EXPECT_EQ(difference.absolute_max, INFINITY);
+}
+
+template <class Number>
+NumberDifference compare_one(ElementType type, Number left, Number right) {
+  const auto bytes = [](Number& number) { return std::as_bytes(std::span(&number, 1)); };
+  const NumberDifference difference = compare(type, ByteOrder::kLittle, bytes(left), bytes(right));
+  for (Number* number : {&left, &right})
+    std::ranges::reverse(std::as_writable_bytes(std::span(number, 1)));
+  EXPECT_EQ(compare(type, ByteOrder::kBig, bytes(right), bytes(left)).absolute_max,
+            difference.absolute_max);
+  return difference;
+}
+
+TEST(Numbers, that_a_double_cannot_tell_apart_differ_by_what_they_do) {
+  const double all = std::ldexp(1.0, 64);
+  const auto positive = compare_one(ElementType::kUint64, UINT64_MAX, UINT64_MAX - 1);
+  EXPECT_EQ(positive.elements, 1U);
+  EXPECT_EQ(positive.absolute_max, 1);
+  EXPECT_EQ(positive.relative_max, 1 / all);
+  EXPECT_EQ(compare_one(ElementType::kUint64, UINT64_MAX, std::uint64_t{0}).absolute_max, all);
+  EXPECT_EQ(compare_one(ElementType::kInt64, INT64_MIN, INT64_MIN + 3).absolute_max, 3);
+  EXPECT_EQ(compare_one(ElementType::kInt64, INT64_MAX, INT64_MAX - 1).absolute_max, 1);
+  EXPECT_EQ(compare_one(ElementType::kInt64, std::int64_t{-1}, std::int64_t{1}).absolute_max, 2);
+  const auto farthest = compare_one(ElementType::kInt64, INT64_MIN, INT64_MAX);
+  EXPECT_EQ(farthest.absolute_max, all);
+  EXPECT_EQ(farthest.relative_max, 2);
+}
+
+TEST(Numbers, that_are_the_same_infinity_or_zero_do_not_differ_in_value) {
+  const double left[] = {-0.0, INFINITY};
+  const double right[] = {0.0, -INFINITY};
+  EXPECT_EQ(compare_one(ElementType::kFloat64, left[0], right[0]).absolute_max, 0);
+  EXPECT_EQ(compare_one(ElementType::kFloat64, left[1], right[1]).absolute_max, INFINITY);
+  const std::complex<float> one[] = {{INFINITY, 0.0F}};
+  const std::complex<float> other[] = {{INFINITY, -0.0F}};
+  EXPECT_EQ(compare(ElementType::kComplex64, ByteOrder::kLittle, std::as_bytes(std::span(one)),
+                    std::as_bytes(std::span(other)))
+                .absolute_max,
+            0);
 }
 
 }  // namespace

@@ -15,10 +15,15 @@ namespace {
 using Element = std::array<std::byte, 16>;
 
 template <class Number>
-double as(const Element& bytes, std::size_t at = 0) noexcept {
+Number value_of(const Element& bytes, std::size_t at = 0) noexcept {
   Number number;
   std::memcpy(&number, bytes.data() + at, sizeof number);
-  return static_cast<double>(number);
+  return number;
+}
+
+template <class Number>
+double as(const Element& bytes, std::size_t at = 0) noexcept {
+  return static_cast<double>(value_of<Number>(bytes, at));
 }
 
 /// IEEE 754 binary16: 1 bit of sign, 5 of exponent, 10 of fraction.
@@ -40,17 +45,18 @@ std::size_t unit_bytes(ElementType type) noexcept {
   return is_complex ? bytes_of(type) / 2 : bytes_of(type);
 }
 
-}  // namespace
-
-std::complex<double> number_of(ElementType type,
-                               ByteOrder order,
-                               std::span<const std::byte> bytes) noexcept {
+/// In the byte order of this machine.
+Element element_of(ElementType type, ByteOrder order, std::span<const std::byte> bytes) noexcept {
   FOREBAY_ASSERT(bytes.size() == bytes_of(type));
   Element element = {};
   std::ranges::copy(bytes, element.begin());
   if (order == ByteOrder::kBig)
     for (std::size_t at = 0; at < bytes.size(); at += unit_bytes(type))
       std::reverse(element.data() + at, element.data() + at + unit_bytes(type));
+  return element;
+}
+
+std::complex<double> number_of(ElementType type, const Element& element) noexcept {
   switch (type) {
     case ElementType::kInt8:
       return as<std::int8_t>(element);
@@ -83,13 +89,34 @@ std::complex<double> number_of(ElementType type,
   return as<std::uint8_t>(element);
 }
 
-namespace {
+/// |left - right|: 64 bits without a sign hold it for any two integers.
+template <class Integer>
+double exact_distance(const Element& left, const Element& right) noexcept {
+  const auto [less, more] = std::minmax({value_of<Integer>(left), value_of<Integer>(right)});
+  return static_cast<double>(static_cast<std::uint64_t>(more) - static_cast<std::uint64_t>(less));
+}
 
-void take_in(NumberDifference& difference, std::complex<double> left, std::complex<double> right) {
-  const bool has_left = !std::isnan(left.real()) && !std::isnan(left.imag());
-  const bool has_right = !std::isnan(right.real()) && !std::isnan(right.imag());
-  if ((!has_left && !has_right) || left == right) return;
-  double absolute = std::abs(left - right);
+double distance(ElementType type, const Element& left, const Element& right) noexcept {
+  // As doubles, neighbours beyond 2^53 would be the same.
+  if (type == ElementType::kInt64) return exact_distance<std::int64_t>(left, right);
+  if (type == ElementType::kUint64) return exact_distance<std::uint64_t>(left, right);
+  return std::abs(number_of(type, left) - number_of(type, right));
+}
+
+bool is_number(std::complex<double> number) noexcept {
+  return !std::isnan(number.real()) && !std::isnan(number.imag());
+}
+
+void take_in(NumberDifference& difference,
+             ElementType type,
+             const Element& one,
+             const Element& other) noexcept {
+  const std::complex<double> left = number_of(type, one);
+  const std::complex<double> right = number_of(type, other);
+  double absolute = distance(type, one, other);
+  // Infinity less infinity is no number, and not greater than 0.
+  const bool is_same = left == right && !(absolute > 0);
+  if (is_same || (!is_number(left) && !is_number(right))) return;
   double relative = absolute / std::max(std::abs(left), std::abs(right));
   // Infinity against a number, or a number against none.
   if (!std::isfinite(absolute)) absolute = std::numeric_limits<double>::infinity();
@@ -99,6 +126,12 @@ void take_in(NumberDifference& difference, std::complex<double> left, std::compl
 }
 
 }  // namespace
+
+std::complex<double> number_of(ElementType type,
+                               ByteOrder order,
+                               std::span<const std::byte> bytes) noexcept {
+  return number_of(type, element_of(type, order, bytes));
+}
 
 NumberDifference compare(ElementType type,
                          ByteOrder order,
@@ -113,7 +146,7 @@ NumberDifference compare(ElementType type,
     const auto other = right.subspan(at, bytes);
     if (std::ranges::equal(one, other)) continue;
     if (difference.elements++ == 0) difference.first_element = at / bytes;
-    take_in(difference, number_of(type, order, one), number_of(type, order, other));
+    take_in(difference, type, element_of(type, order, one), element_of(type, order, other));
   }
   return difference;
 }
