@@ -66,15 +66,22 @@ std::optional<std::uint64_t> array_bytes(ElementType type,
   return bytes;
 }
 
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t bytes = sequence_bytes(text);
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
 bool is_field_name(std::string_view name) noexcept {
-  if (name.empty() || name.size() > kNameBytesMax) return false;
-  while (!name.empty()) {
-    const std::size_t bytes = sequence_bytes(name);
+  if (name.empty() || name.size() > kNameBytesMax || !is_utf8(name)) return false;
+  for (; !name.empty(); name.remove_prefix(sequence_bytes(name))) {
     const auto lead = static_cast<std::uint8_t>(name[0]);
-    if (bytes == 0 || lead < 0x20 || lead == 0x7f) return false;
+    if (lead < 0x20 || lead == 0x7f) return false;
     // U+0080 ... U+009f are control characters, too.
     if (lead == 0xc2 && static_cast<std::uint8_t>(name[1]) < 0xa0) return false;
-    name.remove_prefix(bytes);
   }
   return true;
 }

@@ -43,6 +43,13 @@ TEST(Records, names_of_fields_are_utf8_without_control_characters) {
   EXPECT_FALSE(is_field_name(std::string_view("a\0b", 3)));
 }
 
+TEST(Records, any_utf8_is_text) {
+  for (const char* text : {"", "a\nb", "\xC2\x85", "Größe", "\xF0\x9F\x8C\x8A"})
+    EXPECT_TRUE(is_utf8(text)) << text;
+  for (const char* text : {"\xC0\x80", "gr\xfc\xdf", "a\xC3", "\xED\xA0\x80"})
+    EXPECT_FALSE(is_utf8(text)) << text;
+}
+
 TEST(Records, fields_that_no_index_may_have_are_refused) {
   EXPECT_TRUE(check_field({.name = "p", .dimensions = 0}));
   EXPECT_TRUE(check_field({.name = "g", .kind = FieldKind::kGlobal, .shape = {4}}));

@@ -174,6 +174,21 @@ TEST_F(DatasetCommands, blocks_that_overlap_are_neither_exported_nor_compared) {
   EXPECT_TRUE(answer({"diff", path, path, "--field", "pressure"}, 0)["ok"]);
 }
 
+TEST_F(DatasetCommands, references_to_a_path_that_is_no_text_are_refused) {
+  const std::string path = folder_.file("gr\xfc\xdf.fb");
+  std::filesystem::rename(path_, path);
+  const std::string link = folder_.file("link.fb");
+  std::filesystem::create_symlink(path, link);
+  const std::string output = folder_.file("refs.json");
+  for (const std::string& given : {path, link}) {
+    const Json error = answer({"references", given, output}, command::kExitFailed)["error"];
+    EXPECT_EQ(error["class"], "unsupported");
+    EXPECT_NE(error["message"].get<std::string>().find("UTF-8"), std::string::npos) << error;
+    EXPECT_FALSE(std::filesystem::exists(output));
+  }
+  EXPECT_TRUE(answer({"ls", path}, 0)["ok"]);
+}
+
 TEST_F(DatasetCommands, wrong_words_are_errors_of_usage) {
   EXPECT_EQ(run_command({}).exit_code, command::kExitUsage);
   const Words words = {"ls", path_, "--step", "x"};

@@ -253,19 +253,30 @@ Status References::add_global(const StepField& field) {
   return done ? add_chunks(field, places, *grid, *stored) : done;
 }
 
+/// The folder as references name it, which are JSON.
+Result<std::string> folder_for_references(const std::string& path) {
+  std::error_code error;
+  std::string folder = std::filesystem::canonical(path, error).string();
+  if (error)
+    return tl::unexpected(system_error({.operation = "find", .path = path}, error.value()));
+  if (format::is_utf8(folder)) return folder;
+  return failure({.kind = ErrorClass::kUnsupported,
+                  .operation = "export as references",
+                  .path = folder,
+                  .cause = "this path is no UTF-8 text, and references are JSON, which cannot have "
+                           "it; move the dataset, or export it with --hdf5"});
+}
+
 }  // namespace
 
 Result<Json> write_references(const Selection& selection, const std::string& output) {
   const auto selected = select(selection);
   if (!selected) return tl::unexpected(selected.error());
+  auto folder = folder_for_references(selection.path);
+  if (!folder) return tl::unexpected(folder.error());
   auto published = command::PublishedFile::create(output);
   if (!published) return tl::unexpected(published.error());
-  std::error_code error;
-  const auto folder = std::filesystem::canonical(selection.path, error);
-  if (error)
-    return tl::unexpected(
-        system_error({.operation = "find", .path = selection.path}, error.value()));
-  ReferenceFile file(std::move(*published), folder.string());
+  ReferenceFile file(std::move(*published), std::move(*folder));
   References references(*selected, file);
   Status done = references.write();
   if (done) done = file.finish();
