@@ -243,7 +243,7 @@ Catalog::Catalog(std::string folder, LoadedCommits commits)
     : folder_(std::move(folder)), commits_(std::move(commits)) {}
 
 Result<std::unique_ptr<Catalog>> Catalog::open(const std::string& folder) {
-  auto file = storage::open_file(folder + "/" + std::string(kCommitsName));
+  const auto file = open_commits(folder);
   if (!file) return tl::unexpected(file.error());
   auto commits = load_commits(**file);
   if (!commits) return tl::unexpected(commits.error());

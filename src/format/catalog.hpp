@@ -84,7 +84,7 @@ class StepCatalog {
 /// A dataset as it was when it was opened. Any thread.
 class Catalog {
  public:
-  /// Reads `commits`. kNotFound if the folder has none.
+  /// Reads `commits`. kNotFound if the folder has none, as open_commits() says.
   static Result<std::unique_ptr<Catalog>> open(const std::string& folder);
 
   const std::string& folder() const noexcept { return folder_; }

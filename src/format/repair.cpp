@@ -134,9 +134,11 @@ class Repair {
 };
 
 Status Repair::look_at_commits() {
-  const auto file = storage::open_file(commits_path());
+  const auto file = open_commits(folder_);
   if (!file) {
-    if (file.error().kind() != ErrorClass::kNotFound) return tl::unexpected(file.error());
+    const bool is_lost =
+        file.error().kind() == ErrorClass::kNotFound && file.error().path() == commits_path();
+    if (!is_lost) return tl::unexpected(file.error());
     report_.damages.push_back(file.error());
     needs_tables_ = true;
     return {};

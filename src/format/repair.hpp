@@ -36,8 +36,9 @@ struct RepairReport {
 /// steps that no table tells of are read: `progress` is told of the one and then of the other. Of
 /// steps that tables tell of, indexes are read, data are not. A file that cannot be read costs what
 /// is in it.
-/// kUnsupported for a newer major version, kDamage if nothing says which dataset it is, kCancelled
-/// as `progress` says, before anything is written.
+/// kNotFound for a folder that is no dataset, or not there; kUnsupported for a newer major version,
+/// kDamage if nothing says which dataset it is, kCancelled as `progress` says, before anything is
+/// written.
 Result<RepairReport> repair(const std::string& folder,
                             RepairMode mode,
                             const OnProgress& progress = {});

@@ -287,11 +287,21 @@ TEST_F(RepairTest, that_is_cancelled_in_either_pass_writes_nothing) {
   }
 }
 
-TEST_F(RepairTest, of_a_folder_without_any_index_says_so) {
+TEST_F(RepairTest, of_data_without_any_index_says_so) {
   std::filesystem::create_directories(path());
+  std::ofstream(path("data-000000.00000")) << "something else";
   const auto report = repair(path(), RepairMode::kWrite);
   EXPECT_EQ(error_class(report), ErrorClass::kDamage);
   EXPECT_FALSE(std::filesystem::exists(path("commits")));
+}
+
+TEST_F(RepairTest, of_what_is_no_dataset_says_so) {
+  EXPECT_EQ(error_class(repair(path(), RepairMode::kWrite)), ErrorClass::kNotFound);
+  std::filesystem::create_directories(path());
+  const auto report = repair(path(), RepairMode::kWrite);
+  ASSERT_EQ(error_class(report), ErrorClass::kNotFound);
+  EXPECT_TRUE(mentions(report.error(), "no dataset")) << report.error().message();
+  EXPECT_TRUE(std::filesystem::is_empty(path()));
 }
 
 }  // namespace

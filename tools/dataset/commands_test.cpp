@@ -189,6 +189,35 @@ TEST_F(DatasetCommands, references_to_a_path_that_is_no_text_are_refused) {
   EXPECT_TRUE(answer({"ls", path}, 0)["ok"]);
 }
 
+TEST_F(DatasetCommands, a_dataset_without_tables_is_sent_to_repair) {
+  std::filesystem::remove(path_ + "/commits");
+  const std::string output = folder_.file("refs.json");
+  for (const Words& words : {Words{"ls", path_}, Words{"diff", path_, path_}, Words{"read", path_},
+                             Words{"references", path_, output}}) {
+    const Json error = answer(words, command::kExitFailed)["error"];
+    EXPECT_EQ(error["class"], "not-found");
+    EXPECT_EQ(error["path"], path_ + "/commits");
+    const std::string message = error["message"];
+    EXPECT_NE(message.find("; `forebay repair DATASET`"), std::string::npos) << message;
+  }
+}
+
+TEST_F(DatasetCommands, a_folder_that_is_no_dataset_is_called_that) {
+  const std::string path = folder_.file("empty.fb");
+  std::filesystem::create_directory(path);
+  for (const Words& words :
+       {Words{"ls", path}, Words{"verify", path}, Words{"diff", path, path_}, Words{"read", path},
+        Words{"repair", path}, Words{"repair", path, "--dry-run"}}) {
+    const Json error = answer(words, command::kExitFailed)["error"];
+    EXPECT_EQ(error["class"], "not-found");
+    EXPECT_EQ(error["path"], path);
+    const std::string message = error["message"];
+    EXPECT_NE(message.find("it is no dataset"), std::string::npos) << message;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(path));
+  EXPECT_EQ(answer({"ls", folder_.file("nothing.fb")}, 1)["error"]["class"], "not-found");
+}
+
 TEST_F(DatasetCommands, wrong_words_are_errors_of_usage) {
   EXPECT_EQ(run_command({}).exit_code, command::kExitUsage);
   const Words words = {"ls", path_, "--step", "x"};

@@ -41,24 +41,14 @@ Json document_of(const std::string& path, const format::VerifyReport& report) {
           {"findings", std::move(findings)}};
 }
 
-/// True for a folder that was a dataset, to judge by what lies in it.
-bool has_data_files(const std::string& folder) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error))
-    if (format::data_file_named(entry->path().filename().string())) return true;
-  return false;
-}
-
 /// Commits that cannot be read are what is damaged, where there are data.
-bool is_finding(const Error& error, const VerifyRequest& request) {
+bool is_finding(const Error& error) {
   switch (error.kind()) {
     case ErrorClass::kDamage:
     case ErrorClass::kShortFile:
       return true;
     case ErrorClass::kNotFound:
-      return error.path().ends_with("/" + std::string(format::kCommitsName)) &&
-             has_data_files(request.path);
+      return error.path().ends_with("/" + std::string(format::kCommitsName));
     default:
       return false;
   }
@@ -79,7 +69,7 @@ Result<Json> verify(const VerifyRequest& request) {
                      .threads = request.threads,
                      .progress = progress_lines(request.progress, {"reading " + request.path})});
   if (report) return document_of(request.path, *report);
-  if (!is_finding(report.error(), request)) return tl::unexpected(report.error());
+  if (!is_finding(report.error())) return tl::unexpected(report.error());
   format::VerifyReport nothing;
   nothing.findings.push_back({.error = report.error()});
   return document_of(request.path, nothing);
