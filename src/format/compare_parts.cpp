@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parts have numbers, so each has at most one counterpart: the two are read piece by piece.
 #include "format/block_reader.hpp"
 #include "format/comparison.hpp"
 
