@@ -102,7 +102,7 @@ class Reader {
                       {{{"folder", StoreKind::kFolder}, {"dataset", StoreKind::kDataset}}});
     if (arguments_.has("--store")) into.kind = kind;
     text("--plan", into.plan);
-    if (arguments_.has("--keep")) number("--keep", into.keep, kKeep);
+    if (arguments_.has("--keep")) number("--keep", into.keep.emplace(), kKeep);
   }
 
   void text(std::string_view option, std::string& into) {

@@ -19,10 +19,6 @@ class Commitments {
   void add(Clock::time_point begun, Future<Receipt> receipt) {
     under_way_.push_back({begun, std::move(receipt)});
   }
-  /// The first failure stays.
-  void fail(const Error& error) {
-    if (failure_) failure_ = failure(error);
-  }
   /// Takes what is known by now.
   const Status& look() {
     while (!under_way_.empty() && under_way_.front().receipt.poll())
@@ -42,6 +38,10 @@ class Commitments {
     Future<Receipt> receipt;
   };
 
+  /// The first one stays.
+  void fail(const Error& error) {
+    if (failure_) failure_ = failure(error);
+  }
   void settle() {
     const Clock::time_point begun = under_way_.front().begun;
     const Result<Receipt> told = under_way_.front().receipt.wait();
@@ -60,17 +60,14 @@ forebay::Shape shape_of(const ArrayShape& shape) {
   return {shape.rows, shape.width};
 }
 
-/// A step of a dataset, or why it could not be begun on this rank: then put() says so, as others
-/// may have begun it.
 class DatasetWriter final : public StepWriter {
  public:
-  DatasetWriter(Commitments& commitments, Commitments::Clock::time_point begun, Result<Step> step)
+  DatasetWriter(Commitments& commitments, Commitments::Clock::time_point begun, Step step)
       : commitments_(commitments), begun_(begun), step_(std::move(step)) {}
 
   Status put(const ArrayName& name,
              const ArrayShape& shape,
              std::span<const std::byte> bytes) override {
-    if (!step_) return failure(step_.error());
     switch (shape.kind) {
       case ElementKind::kU32:
         return put_as<std::uint32_t>(name, shape, bytes);
@@ -83,11 +80,7 @@ class DatasetWriter final : public StepWriter {
   }
 
   Status commit() override {
-    if (step_) {
-      commitments_.add(begun_, step_->commit());
-    } else {
-      commitments_.fail(step_.error());
-    }
+    commitments_.add(begun_, step_.commit());
     return {};
   }
 
@@ -96,12 +89,12 @@ class DatasetWriter final : public StepWriter {
   Status put_as(const ArrayName& name, const ArrayShape& shape, std::span<const std::byte> bytes) {
     const std::span values(reinterpret_cast<const Value*>(bytes.data()),
                            bytes.size() / sizeof(Value));
-    return step_->put(name.name, forebay::Part{name.part}, values, shape_of(shape));
+    return step_.put(name.name, forebay::Part{name.part}, values, shape_of(shape));
   }
 
   Commitments& commitments_;
   Commitments::Clock::time_point begun_;
-  Result<Step> step_;
+  Step step_;
 };
 
 std::optional<ElementKind> kind_of_type(ElementType type) {
@@ -176,7 +169,10 @@ class DatasetStore final : public PartStore {
     const Status earlier = commitments_.look();
     Result<Step> made =
         earlier ? dataset_->begin_step(step) : Result<Step>(failure(earlier.error()));
-    return std::make_unique<DatasetWriter>(commitments_, begun, std::move(made));
+    // One that does not begin it would keep the others waiting for its deadline.
+    const Status agreed = team_.agree(made ? Status() : failure(made.error()));
+    if (!agreed) return failure(agreed.error());
+    return std::make_unique<DatasetWriter>(commitments_, begun, std::move(*made));
   }
 
   Result<std::unique_ptr<StepReader>> open_step(std::uint64_t step) override {

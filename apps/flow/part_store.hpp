@@ -142,7 +142,7 @@ class PartStore {
   /// that were there when the store was opened, and all that it has begun. So nothing that is whole
   /// is ever replaced: who resumes goes on from the newest step. What a run that was killed had not
   /// made whole is not there; its number is free. An earlier step that could not be kept may be
-  /// told by put() of this one.
+  /// told by this one, which is not begun then.
   virtual Result<std::unique_ptr<StepWriter>> begin_step(std::uint64_t step) = 0;
   /// Collective. kNotFound if there is no such step.
   virtual Result<std::unique_ptr<StepReader>> open_step(std::uint64_t step) = 0;

@@ -44,11 +44,11 @@ Result<std::optional<WritePlan>> plan_wished(const StoreWishes& wishes) {
     const Result<WritePlan> named = plan_named(wishes.plan);
     if (!named) return failure(named.error());
     plan = *named;
-  } else if (wishes.keep > 0) {
+  } else if (wishes.keep) {
     plan = write_plan_from(process_environment());
     if (plan && !*plan) plan = WritePlan{};
   }
-  if (plan && wishes.keep > 0) (*plan)->keep = wishes.keep;
+  if (plan && *plan && wishes.keep) (*plan)->keep = *wishes.keep;
   return plan;
 }
 
@@ -78,7 +78,7 @@ Result<StoreKind> Stores::choose(const std::string& path, StoreUse use, const Te
   const StoreKind chosen =
       is_able || path.ends_with(".fb") ? StoreKind::kDataset : StoreKind::kFolder;
   const StoreKind kind = there.value_or(wishes_.kind.value_or(chosen));
-  const bool has_plan = !wishes_.plan.empty() || wishes_.keep > 0;
+  const bool has_plan = !wishes_.plan.empty() || wishes_.keep;
   if (kind == StoreKind::kFolder && is_written && has_plan) {
     return failure(cannot_be(path, "it is a folder of files; --plan and --keep are for datasets"));
   }

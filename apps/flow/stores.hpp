@@ -21,7 +21,8 @@ enum class StoreKind : std::uint8_t { kFolder, kDataset };
 struct StoreWishes {
   std::optional<StoreKind> kind;  ///< of stores that are made; absent: chosen
   std::string plan;               ///< a strategy, or the path of a TOML file; empty: chosen
-  std::uint32_t keep = 0;         ///< steps that stay in a dataset; 0: all
+  std::optional<std::uint32_t>
+      keep;  ///< steps that stay in a dataset; 0: all; none: as the plan says
 };
 
 /// Makes the Runtime that datasets are stored with. Collective where ranks have one together.

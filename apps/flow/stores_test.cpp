@@ -92,5 +92,24 @@ TEST(Stores, as_many_steps_stay_as_are_to_be_kept) {
   });
 }
 
+TEST(Stores, all_steps_stay_if_that_is_asked_for_whatever_the_plan_says) {
+  const TempFolder folder;
+  const std::string path = folder.file("kept.fb");
+  const std::string plan = folder.file("plan.toml");
+  std::ofstream(plan) << "keep = 2\n";
+  run_as_threads(1, [&](Team& team) {
+    {
+      Stores stores({.plan = plan, .keep = 0}, make_runtime, Writers::kOneRank);
+      const auto store = stores.opener()(path, StoreUse::kWrite, team);
+      ASSERT_TRUE(store) << store.error().message();
+      write_four(**store);
+    }
+    Stores stores({}, make_runtime, Writers::kOneRank);
+    const auto store = stores.opener()(path, StoreUse::kRead, team);
+    ASSERT_TRUE(store) << store.error().message();
+    EXPECT_EQ((*store)->steps().value(), (std::vector<std::uint64_t>{1, 2, 3, 4}));
+  });
+}
+
 }  // namespace
 }  // namespace forebay::flow
