@@ -235,10 +235,11 @@ Status Repair::choose_dataset() {
   if (dataset_) return {};
   dataset_ = keep_most_frequent_dataset(found_);
   if (!dataset_)
-    return failure({.kind = ErrorClass::kDamage,
+    return failure({.kind = ErrorClass::kNotFound,
                     .operation = "repair",
                     .path = folder_,
-                    .cause = "no slot and no index says which dataset it is"});
+                    .cause = "no slot and no index says which dataset it is, nor what its bytes "
+                             "are; if there is a copy, take that"});
   known_.dataset = *dataset_;
   return {};
 }

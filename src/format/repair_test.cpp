@@ -291,7 +291,7 @@ TEST_F(RepairTest, of_data_without_any_index_says_so) {
   std::filesystem::create_directories(path());
   std::ofstream(path("data-000000.00000")) << "something else";
   const auto report = repair(path(), RepairMode::kWrite);
-  EXPECT_EQ(error_class(report), ErrorClass::kDamage);
+  EXPECT_EQ(error_class(report), ErrorClass::kNotFound);
   EXPECT_FALSE(std::filesystem::exists(path("commits")));
 }
 

@@ -53,7 +53,7 @@ const format::StepEntry* StepList::find(std::uint64_t step) const noexcept {
 }
 
 Result<format::LoadedCommits> read_commits(const std::string& folder) {
-  auto file = storage::open_file(folder + "/" + std::string(format::kCommitsName));
+  auto file = format::open_commits(folder);
   if (!file) return failure(file.error());
   return format::load_commits(**file);
 }
