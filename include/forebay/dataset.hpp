@@ -151,8 +151,9 @@ class Dataset {
   DatasetReport report() const;
 
   /// Waits until all steps that this rank has committed are resolved, at most a minute longer than
-  /// the plan's deadline; the first Error of any step since it was opened. Further calls, and a
-  /// Runtime that ends, do the same. Not collective: agents go on for other ranks.
+  /// the plan's deadline; the first Error of any step since it was opened. A Step that is open may
+  /// still be committed. Further calls do the same, and a Runtime that ends, which gives up a Step
+  /// that is open. Not collective: agents go on for other ranks.
   Status close() const;
 
  private:

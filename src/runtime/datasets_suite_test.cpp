@@ -2,7 +2,10 @@
 // Datasets written by several ranks in all ways that there are, and read back without any.
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <filesystem>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -166,6 +169,56 @@ TEST_P(DatasetSuite, who_goes_on_plans_for_steps_as_large_as_the_last_one) {
     EXPECT_TRUE(write_parts(yard, *dataset, 2, kParts));
     EXPECT_TRUE(dataset->close());
     yard.meet();
+  });
+}
+
+// Receipts were durable, and the bytes of such a rank were nowhere that anybody looked.
+TEST_P(DatasetSuite, ranks_that_name_other_folders_are_told_so) {
+  on_each_yard([](Yard& yard) {
+    if (yard.runtime.rank_count() == 1) return;
+    const bool is_last = yard.runtime.rank() == yard.runtime.rank_count() - 1;
+    const std::string path = yard.folder / (is_last ? "other.fb" : "run.fb");
+    if (is_last) std::filesystem::create_directory(path);
+    const auto dataset =
+        yard.runtime.dataset(path, for_test({.strategy = Strategy::kFilePerProcess}));
+    ASSERT_EQ(error_class(dataset), ErrorClass::kInvalidArgument);
+    EXPECT_TRUE(mentions(dataset.error(), "other.fb")) << dataset.error().message();
+  });
+}
+
+TEST_P(DatasetSuite, closing_waits_for_what_is_committed_alone) {
+  on_each_yard([](Yard& yard) {
+    auto dataset = yard.runtime.dataset(yard.path(), for_test({}));
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    ASSERT_TRUE(write_parts(yard, *dataset, 1, kParts));
+    auto step = dataset->begin_step(2);
+    ASSERT_TRUE(step) << step.error().message();
+    EXPECT_TRUE(dataset->close());
+    const std::vector<float> values(12);
+    EXPECT_TRUE(step->put("velocity", Part{yard.runtime.rank()}, std::span(values)));
+    const auto receipt = step->commit().wait();
+    EXPECT_TRUE(receipt) << receipt.error().message();
+    yard.meet();
+  });
+}
+
+TEST_P(DatasetSuite, a_runtime_that_ends_waits_for_no_step_that_is_not_committed) {
+  comm::MakeTest::on_all_ranks([](const Communicator& communicator) {
+    const comm::SharedFolder folder(communicator);
+    std::optional<Step> step;
+    std::chrono::steady_clock::time_point begin;
+    {
+      Runtime runtime(Ranks(communicator), tested({}));
+      auto dataset = runtime.dataset(folder / "run.fb", for_test({}));
+      ASSERT_TRUE(dataset) << dataset.error().message();
+      auto begun = dataset->begin_step(1);
+      ASSERT_TRUE(begun) << begun.error().message();
+      step.emplace(std::move(*begun));
+      begin = std::chrono::steady_clock::now();
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+    EXPECT_EQ(error_class(step->commit().wait()), ErrorClass::kClosed);
+    EXPECT_TRUE(communicator->barrier());
   });
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/absolute_path.hpp"
 #include "base/assert.hpp"
 #include "read/host.hpp"
 #include "runtime/cores.hpp"
@@ -109,7 +110,7 @@ Result<std::shared_ptr<write::DatasetCore>> RuntimeCore::open_dataset(
   if (!ranks_) return failure(located(ranks_.error(), path));
   comm::Communicator& ranks = **ranks_;
   write::OpenRequest request = dataset_request();
-  request.path = path;
+  request.path = absolute_path(path);
   request.wanted = wanted.value_or(WritePlan{});
   request.executor = &executor();
   const auto machine = storage_.add_to(request.facts, path);

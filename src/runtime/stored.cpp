@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/absolute_path.hpp"
 #include "restore/step_core.hpp"
 #include "runtime/own_session.hpp"
 #include "runtime/runtime_core.hpp"
@@ -85,7 +86,7 @@ Result<StoredDataset> Runtime::open_dataset(const std::string& path, const Store
     return open_session(*core, file, extent, plan, width);
   };
   return StoredDataset(std::make_shared<restore::DatasetCore>(
-      restore::DatasetCore::Setup{.folder = path,
+      restore::DatasetCore::Setup{.folder = absolute_path(path),
                                   .steps = std::move(*steps),
                                   .options = options,
                                   .open_session = opener,

@@ -48,7 +48,7 @@ std::optional<std::uint64_t> DatasetCore::newest_step() const {
 Status DatasetCore::check_begin(std::uint64_t number) const {
   const std::string operation = "begin step " + std::to_string(number);
   if (is_closed_) return failure(error(ErrorClass::kClosed, operation, "the dataset is closed"));
-  if (is_open_step_)
+  if (open_step_)
     return failure(
         error(ErrorClass::kInvalidArgument, operation,
               "step " + std::to_string(*last_begun_) + " is neither committed nor abandoned"));
@@ -71,7 +71,7 @@ Result<std::shared_ptr<StepCore>> DatasetCore::begin_step(std::uint64_t number) 
   const auto name = count_step(number);
   if (!name) return failure(name.error());
   if (is_free) {
-    is_open_step_ = true;
+    open_step_ = *name;
     lock.unlock();
     return std::make_shared<StepCore>(shared_from_this(), *name, begun_at);
   }
@@ -110,7 +110,7 @@ void DatasetCore::on_resolved(const StepName& step, const Status& outcome) {
 
 void DatasetCore::step_is_over(const Packer& packer) {
   const std::lock_guard lock(mutex_);
-  is_open_step_ = false;
+  open_step_.reset();
   report_.bytes += packer.copied_bytes() + packer.adopted_bytes();
 }
 
@@ -126,15 +126,15 @@ DatasetReport DatasetCore::report() const {
 Status DatasetCore::close() {
   std::unique_lock lock(mutex_);
   const bool was_closed = std::exchange(is_closed_, true);
-  const auto is_idle = [this] { return under_way_ == 0; };
   // A step that is open here has no end to wait for.
-  const auto wait_max = is_open_step_ ? stall_max(setup_.plan) : resolved_after_max(setup_.plan);
-  const bool done = resolved_.wait_for(lock, wait_max, is_idle);
+  const auto committed = [this] { return under_way_ - (open_step_ ? 1 : 0); };
+  const auto is_idle = [&] { return committed() == 0; };
+  const bool done = resolved_.wait_for(lock, resolved_after_max(setup_.plan), is_idle);
   if (!was_closed) agent_->tell([](Member& member) { member.leave(); });
   if (!done)
-    return failure(
-        error(ErrorClass::kLimit, "close",
-              std::to_string(under_way_) + " steps are still under way: storage does not keep up"));
+    return failure(error(
+        ErrorClass::kLimit, "close",
+        std::to_string(committed()) + " steps are still under way: storage does not keep up"));
   if (untold_) return failure(*untold_);
   return {};
 }
@@ -144,7 +144,17 @@ bool DatasetCore::is_closed() const {
   return is_closed_;
 }
 
+/// Whoever has it can be the thread that waits for the end.
+void DatasetCore::withdraw_open_step() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!open_step_) return;
+  const Error why = error(ErrorClass::kClosed, "write step " + std::to_string(open_step_->step),
+                          "the Runtime has ended before it was committed");
+  agent_->tell([name = *open_step_, why](Member& member) { member.withdraw(name, why); });
+}
+
 void DatasetCore::end() noexcept {
+  withdraw_open_step();
   std::ignore = close();
   setup_.staging->cancel(error(ErrorClass::kClosed, "put", "the Runtime has ended"));
   agent_->stop(now() + stall_max(setup_.plan));

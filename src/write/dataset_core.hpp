@@ -63,6 +63,7 @@ class DatasetCore : public std::enable_shared_from_this<DatasetCore> {
   Status check_begin(std::uint64_t number) const;
   Result<StepName> count_step(std::uint64_t number);
   void step_is_over(const Packer& packer);
+  void withdraw_open_step() noexcept;
 
   const Setup setup_;
   std::shared_ptr<Agent> agent_;
@@ -71,7 +72,7 @@ class DatasetCore : public std::enable_shared_from_this<DatasetCore> {
   std::condition_variable resolved_;
   std::uint64_t begun_ = 0;
   std::uint32_t under_way_ = 0;
-  bool is_open_step_ = false;  ///< one is begun and not committed
+  std::optional<StepName> open_step_;  ///< begun and not committed
   bool is_closed_ = false;
   std::optional<std::uint64_t> last_begun_;
   std::optional<std::uint64_t> newest_;

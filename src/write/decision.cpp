@@ -44,6 +44,7 @@ Result<Decision> decide(const std::string& path, const WriteFacts& facts, const 
   if (!publisher) return failure(publisher.error());
   decision.publisher = std::move(*publisher);
   Found& found = decision.found;
+  found.lease = decision.lease->owner().nonce;
   const auto first_group = claim_groups(path, decision.publisher->steps());
   if (!first_group) return failure(first_group.error());
   // Whoever took the lease over before may have claimed the same.

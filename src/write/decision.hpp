@@ -26,6 +26,7 @@ struct Found {
   std::uint64_t newest_step = 0;
   std::uint64_t newest_bytes = 0;  ///< that it takes in its files
   bool has_steps = false;
+  std::uint64_t lease = 0;  ///< its nonce
 };
 
 struct Decision {

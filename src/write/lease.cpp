@@ -25,6 +25,7 @@ namespace forebay::write {
 
 namespace {
 
+constexpr int kLooksMax = 50;      ///< for what is there already
 constexpr int kRoundsMax = 64;     ///< others that come and go meanwhile
 constexpr unsigned kDepthMax = 8;  ///< followers that died while they followed
 constexpr mode_t kOwnerMode = 0644;
@@ -204,6 +205,25 @@ Result<Attempt::Change> Attempt::follow(const std::string& path,
 }
 
 }  // namespace
+
+Status find_lease(const std::string& folder,
+                  std::uint64_t nonce,
+                  std::chrono::milliseconds patience) {
+  const std::string path = folder + "/" + std::string(format::kOwnerName);
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (true) {
+    const auto found = look_at(path);
+    if (found && *found && (*found)->nonce() == nonce) return {};
+    if (std::chrono::steady_clock::now() >= until) break;
+    std::this_thread::sleep_for(patience / kLooksMax);
+  }
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "write the dataset of",
+                  .path = folder,
+                  .cause = "on " + host_name() +
+                           " this is another folder than the first rank's; give a path that is "
+                           "the same folder on all nodes, of storage that they share"});
+}
 
 Result<std::unique_ptr<Lease>> Lease::acquire(const std::string& folder,
                                               format::Owner who,

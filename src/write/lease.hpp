@@ -31,6 +31,13 @@ struct LeaseOptions {
   std::chrono::milliseconds silence_ms_max{15'000};
 };
 
+/// Whether the folder, as this process sees it, is the one in which somebody has the lease of this
+/// nonce. Blocks; where it does not seem so for `patience`, as file systems may tell other hosts
+/// late what is new. kInvalidArgument if not.
+Status find_lease(const std::string& folder,
+                  std::uint64_t nonce,
+                  std::chrono::milliseconds patience);
+
 /// Held until it ends, which removes the file. Any thread.
 class Lease {
  public:

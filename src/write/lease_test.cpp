@@ -156,6 +156,20 @@ TEST(Lease, of_a_process_of_which_too_little_is_known_is_followed_only_when_it_i
   EXPECT_FALSE(Lease::acquire(folder.path(), this_process(), kQuick));
 }
 
+TEST(Lease, is_found_in_its_own_folder_and_in_no_other) {
+  const TemporaryFolder folder;
+  const TemporaryFolder other;
+  const auto lease = Lease::acquire(folder.path());
+  const auto another = Lease::acquire(other.path());
+  ASSERT_TRUE(lease && another);
+  const std::uint64_t nonce = (*lease)->owner().nonce;
+  EXPECT_TRUE(find_lease(folder.path(), nonce, kQuick.beat_ms));
+  const Status wrong = find_lease(other.path(), nonce, kQuick.beat_ms);
+  ASSERT_EQ(error_class(wrong), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(wrong.error().path(), other.path());
+  EXPECT_FALSE(find_lease(folder / "nowhere", nonce, kQuick.beat_ms));
+}
+
 TEST(Processes, live_are_gone_or_cannot_be_told) {
   const auto me = static_cast<std::uint64_t>(::getpid());
   const std::uint64_t start = this_process().process_start;

@@ -74,6 +74,16 @@ void Member::abandon_for(const StepName& step, const Error& why) {
   fail(step, why);
 }
 
+void Member::withdraw(const StepName& step, const Error& why) {
+  const auto found = steps_.find(step);
+  if (found == steps_.end()) return;
+  OwnStep& own = found->second;
+  context_.report_failure(step, why);
+  if (!own.failure) own.failure = why;
+  own.is_withdrawn = true;
+  leave_if_done();
+}
+
 void Member::leave() {
   is_leaving_ = true;
   leave_if_done();
@@ -187,7 +197,8 @@ void Member::tell(CommittedStep& committed, const Status& outcome) {
 }
 
 void Member::leave_if_done() {
-  if (!is_leaving_ || has_left_ || !steps_.empty()) return;
+  const auto is_withdrawn = [](const auto& one) { return one.second.is_withdrawn; };
+  if (!is_leaving_ || has_left_ || !std::ranges::all_of(steps_, is_withdrawn)) return;
   has_left_ = true;
   context_.send(comm::Rank{Routes::coordinator()}, LetterKind::kLeave, {}, {});
 }

@@ -44,6 +44,8 @@ class Member {
   void offer(PackedChunk packed);
   void commit(const StepName& step, CommittedStep committed);
   void abandon(const StepName& step, const Error& why);
+  /// Nobody waits for the application to commit it or to abandon it, which it still may.
+  void withdraw(const StepName& step, const Error& why);
   void leave();
 
   // From other ranks.
@@ -71,6 +73,7 @@ class Member {
   struct OwnStep {
     std::optional<CommittedStep> committed;
     bool is_abandoned = false;      ///< by the application: nobody waits for it
+    bool is_withdrawn = false;      ///< the rank may leave without its end
     std::uint64_t pieces_left = 0;  ///< to hash
     std::vector<std::pair<std::uint64_t, std::uint64_t>> hashes;
     std::optional<std::vector<std::uint64_t>> places;

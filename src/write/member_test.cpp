@@ -246,6 +246,21 @@ TEST_F(MemberAlone, says_that_it_leaves_once_all_its_steps_are_over) {
   EXPECT_EQ(context_.take_one(LetterKind::kLeave).to, Routes::coordinator());
 }
 
+TEST_F(MemberAlone, a_step_that_is_withdrawn_fails_for_all_and_keeps_nobody) {
+  member_.begin(step(1));
+  const auto receipt = commit(1, rank_step_of(1, 0, 0));
+  member_.begin(step(2));
+  member_.withdraw(step(2), broken("the Runtime has ended"));
+  EXPECT_EQ(context_.take_one(LetterKind::kFailed).words[0], 2U);
+  member_.leave();
+  EXPECT_FALSE(member_.has_left()) << "what is committed is waited for";
+  member_.resolved(step(1), {});
+  EXPECT_TRUE(member_.has_left());
+  Future<Receipt> late = commit(2, rank_step_of(2, 0, 0));
+  EXPECT_THAT(failure_of(late), HasSubstr("the Runtime has ended"));
+  member_.withdraw(step(2), broken("again"));
+}
+
 TEST_F(MemberAlone, the_end_tells_every_step_and_gives_back_all_memory) {
   member_.begin(step(1));
   PackedChunk packed = chunk_of(1, 0);

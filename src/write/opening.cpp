@@ -3,6 +3,7 @@
 #include "write/opening.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,6 +22,8 @@ namespace {
 constexpr std::uint32_t kLetterBytesMax = std::uint32_t{1} << 30U;
 /// Kept by the owner of a file: where steps are pruned, one comes for each that is made.
 constexpr std::uint32_t kFreeFilesMax = 2;
+/// Until what the first rank has just made must be seen by all.
+constexpr std::chrono::milliseconds kFolderPatience{5000};
 
 template <class T>
 Status status_of(const Result<T>& result) {
@@ -100,7 +103,13 @@ struct Furniture {
 Result<Furniture> furnish(const Decision& decision, const OpenRequest& request, Rank me) {
   if (!request.queues) return failure(request.queues.error());
   const Crew& crew = request.facts.crew;
-  const MemoryShares shares = shares_of(crew, Routes(crew, decision.plan), decision.plan, me);
+  const Routes routes(crew, decision.plan);
+  // Else its bytes would be where nobody looks for them.
+  if (routes.is_writer(me))
+    if (const Status is_same = find_lease(decision.path, decision.found.lease, kFolderPatience);
+        !is_same)
+      return failure(is_same.error());
+  const MemoryShares shares = shares_of(crew, routes, decision.plan, me);
   Furniture furniture;
   if (shares.staging_bytes > 0) {
     auto staging = Staging::make({.memory_bytes = shares.staging_bytes,

@@ -21,8 +21,9 @@ tl::unexpected<Error> refuse(const std::string& field, std::string cause) {
                   .cause = std::move(cause)});
 }
 
-/// Elements of a block; more than there can be stays more.
+/// Elements of a block; more than there can be stays more, and none is none.
 std::uint64_t elements_of(std::span<const std::uint64_t> counts) {
+  if (std::ranges::find(counts, 0U) != counts.end()) return 0;
   std::uint64_t elements = 1;
   for (const std::uint64_t count : counts)
     if (__builtin_mul_overflow(elements, count, &elements)) return UINT64_MAX;
@@ -82,7 +83,10 @@ Status Packer::check(const BlockPlace& place, std::uint64_t bytes) const {
   const auto counts = std::span(place.extents).last(field.dimensions);
   const std::uint64_t element_bytes = bytes_of(field.type);
   const std::uint64_t elements = elements_of(counts);
-  if (elements != bytes / element_bytes || bytes % element_bytes != 0)
+  if (bytes % element_bytes != 0)
+    return refuse(field.name, std::to_string(bytes) + " bytes are no whole number of elements of " +
+                                  std::to_string(element_bytes) + " bytes");
+  if (elements != bytes / element_bytes)
     return refuse(field.name, "its shape has " + std::to_string(elements) + " elements, and " +
                                   std::to_string(bytes / element_bytes) + " were given");
   for (std::size_t d = 0; is_global && d < field.dimensions; ++d) {

@@ -299,6 +299,18 @@ TEST_F(PackerAlone, an_empty_part_is_recorded_and_takes_no_memory) {
   EXPECT_EQ(record.regions, 0U);
 }
 
+TEST_F(PackerAlone, a_part_without_elements_may_be_of_any_extents) {
+  start(1);
+  std::uint64_t number = 0;
+  for (const Shape& shape : {Shape{std::uint64_t{1} << 63U, 4, 0}, Shape{0, 4}, Shape{4, 0, 4}}) {
+    BlockPlace empty{.field = kField, .part = number++, .extents = shape};
+    empty.field.name += std::to_string(number);
+    empty.field.dimensions = static_cast<std::uint32_t>(shape.size());
+    const Status added = packer_->add(empty, {});
+    EXPECT_TRUE(added) << added.error().message();
+  }
+}
+
 TEST_F(PackerAlone, what_does_not_suit_its_shape_or_field_is_refused_and_leaves_no_trace) {
   start(2);
   const auto values = noise(100, 1);
@@ -307,6 +319,9 @@ TEST_F(PackerAlone, what_does_not_suit_its_shape_or_field_is_refused_and_leaves_
   const Status shape = packer_->add(part(1, 99), bytes);
   ASSERT_FALSE(shape);
   EXPECT_THAT(shape.error().message(), HasSubstr("its shape has 99 elements, and 100 were given"));
+  const Status cut = packer_->add(part(1, 99), bytes.first(99 * sizeof(double) + 4));
+  ASSERT_FALSE(cut);
+  EXPECT_THAT(cut.error().message(), HasSubstr("796 bytes are no whole number of elements of 8"));
   BlockPlace other = part(1, 200);
   other.field.type = ElementType::kFloat32;
   const Status type = packer_->add(other, bytes);

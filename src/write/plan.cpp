@@ -105,7 +105,9 @@ std::uint64_t choose_alignment(const WriteFacts& facts, const WritePlan& plan) {
 std::uint64_t memory_least(const WriteFacts& facts, const WritePlan& plan) {
   const bool takes_others =
       plan.placement != Placement::kDedicated && plan.writers < facts.crew.computing();
-  return (takes_others ? 2 : 1) * kSegmentsMin * segment_bytes_of(plan);
+  const std::uint64_t segments = (takes_others ? 2 : 1) * kSegmentsMin * segment_bytes_of(plan);
+  // Units may be larger than segments.
+  return std::max(segments, kUnitsMin * std::max(plan.unit_bytes, plan.alignment_bytes));
 }
 
 Result<std::uint64_t> choose_memory(const WriteFacts& facts, const WritePlan& plan) {

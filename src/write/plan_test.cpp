@@ -256,8 +256,8 @@ class RandomPlan {
     if (below(4) == 0) plan.hand_off = static_cast<HandOff>(below(5));
     if (below(4) == 0) plan.schedule = static_cast<Schedule>(below(3));
     if (below(4) == 0) plan.placement = static_cast<Placement>(below(2));
-    plan.unit_bytes = pick({0, 0, 4_KiB, 1_MiB, 12_MiB});
-    plan.alignment_bytes = pick({0, 0, 4_KiB, 1_MiB});
+    plan.unit_bytes = pick({0, 0, 4_KiB, 1_MiB, 12_MiB, 64_MiB});
+    plan.alignment_bytes = pick({0, 0, 4_KiB, 1_MiB, 128_MiB});
     plan.memory_bytes = pick({0, 0, 8_KiB, 64_MiB});
     plan.stripe_bytes = pick({0, 0, 1_MiB});
     plan.codec = static_cast<Codec>(below(2));
@@ -288,6 +288,11 @@ void check_whole(const WriteFacts& facts, const WritePlan& plan) {
   EXPECT_GE(plan.steps_in_flight, 1U);
   EXPECT_GT(plan.deadline.count(), 0);
   EXPECT_FALSE(plan.reason.empty());
+  // So it goes to the other ranks, which check it again.
+  auto told = write_plan_from(to_toml(plan), "told");
+  ASSERT_TRUE(told) << told.error().message();
+  told->reason = plan.reason;  // a comment there
+  EXPECT_EQ(*told, plan);
 }
 
 void check_kept(const WritePlan& wanted, const WritePlan& plan) {

@@ -24,11 +24,6 @@ namespace {
 /// the 20th word is the start.
 constexpr int kWordsToStart = 19;
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "a host without a name";
-}
-
 std::string user_name() {
   std::array<char, 4096> memory{};
   passwd entry{};
@@ -40,6 +35,11 @@ std::string user_name() {
 }
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "a host without a name";
+}
 
 namespace {
 

@@ -25,6 +25,8 @@ Fate fate_of_process(std::uint64_t process_id, std::uint64_t start);
 /// In which the numbers of processes count that this one sees; 0 if that cannot be known.
 std::uint64_t process_namespace();
 
+std::string host_name();
+
 /// Of the host's current start.
 std::string boot_id();
 
