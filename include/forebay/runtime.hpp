@@ -182,12 +182,13 @@ class Runtime {
   Result<OutputStream> output_stream(const StreamPlan& plan = {});
 
   /// Opens the dataset (a folder) at `path` for writing: makes it if it is not there, and appends
-  /// to it if it is. The path is that of the same folder on all ranks; it stays where it is when the
-  /// program goes to another one. The plan of the first rank is in force, without one that which FOREBAY_PLAN
-  /// names (see write_plan_from); what is left open is chosen.
+  /// to it if it is. The path is that of the same folder on all ranks; it stays where it is when
+  /// the program goes to another one. The plan of the first rank is in force, without one that
+  /// which FOREBAY_PLAN names (see write_plan_from); what is left open is chosen.
   /// Collective, by the ranks that compute, and the last such call; where it fails on one, all get
   /// its Error: kPermission if somebody else writes to it (the text says who), kInvalidArgument for
-  /// a plan that cannot work, and if a rank that is to write has another folder there, kClosed or kLimit if a rank that is to write does not serve(), ...
+  /// a plan that cannot work, and if a rank that is to write has another folder there, kClosed or
+  /// kLimit if a rank that is to write does not serve(), ...
   Result<Dataset> dataset(const std::string& path,
                           const std::optional<WritePlan>& plan = std::nullopt);
   Result<Dataset> dataset(const std::string& path, Strategy strategy) {
