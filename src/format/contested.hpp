@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks that claim the same elements. Nothing says which of them is meant, so whoever would have
-// to choose refuses instead. There are none in what a writer has published.
+// to choose refuses instead. A writer sees them in one file alone, not in two.
 #pragma once
 
 #include "format/catalog.hpp"
