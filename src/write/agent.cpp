@@ -36,16 +36,19 @@ Result<std::shared_ptr<Agent>> Agent::start(Setup setup) {
 Agent::Agent(Setup setup, shm::Doorbell bell)
     : setup_(std::move(setup)),
       office_(std::move(setup_.office)),
+      rank_(office_->rank()),
+      rank_count_(office_->size()),
       inbox_(std::move(bell)),
       routes_(setup_.crew, setup_.plan),
       writer_(*this, setup_.receiving) {
-  const std::uint32_t me = office_->rank().number;
+  const std::uint32_t me = rank_.number;
   if (me < routes_.computing()) member_.emplace(*this, setup_.on_resolved);
   const bool owns = routes_.is_writer(me) && routes_.owner_of(routes_.file_of(me)) == me;
   const std::uint64_t bytes_of_file = setup_.newest_bytes / routes_.file_count();
   if (owns)
     owner_.emplace(*this, FileOwner::Setup{setup_.dataset, setup_.first_group, bytes_of_file});
-  if (setup_.publisher) coordinator_.emplace(*this, setup_.publisher, *setup_.lease);
+  if (setup_.publisher)
+    coordinator_.emplace(*this, setup_.publisher, *setup_.lease, setup_.first_group);
 }
 
 Agent::~Agent() { stop(kDoNotBlock); }
@@ -153,12 +156,14 @@ void Agent::end() {
     has_ended_ = true;
   }
   if (member_) member_->end(why);
+  office_.reset();  // so that others see that it has ended, whoever still has its dataset
   changed_.notify_all();
 }
 
 void Agent::send(comm::Rank to, LetterKind kind, const Words& words, comm::Bytes payload) {
   const comm::LinkHeader header{.kind = static_cast<std::uint32_t>(kind), .words = words};
   // Who cannot be reached is lost, which is told on its own.
+  if (!office_) return;
   if (payload.empty())
     std::ignore = office_->send(to, header);
   else
@@ -171,7 +176,7 @@ void Agent::send_in_place(comm::Rank to,
                           std::span<const std::byte> payload,
                           comm::Link::OnSent on_sent) {
   const comm::LinkHeader header{.kind = static_cast<std::uint32_t>(kind), .words = words};
-  std::ignore = office_->send(to, header, payload, std::move(on_sent));
+  if (office_) std::ignore = office_->send(to, header, payload, std::move(on_sent));
 }
 
 Result<std::span<std::byte>> Agent::place(comm::Rank from, const comm::LinkHeader& header) {

@@ -74,8 +74,8 @@ class Agent final : public AgentContext, private comm::PostReceiver {
   std::uint64_t written_bytes() const noexcept { return written_bytes_.load(); }
 
   // As the roles see it.
-  comm::Rank rank() const noexcept override { return office_->rank(); }
-  std::uint32_t rank_count() const noexcept override { return office_->size(); }
+  comm::Rank rank() const noexcept override { return rank_; }
+  std::uint32_t rank_count() const noexcept override { return rank_count_; }
   const std::string& path() const noexcept override { return setup_.path; }
   const WritePlan& plan() const noexcept override { return setup_.plan; }
   const Routes& routes() const noexcept override { return routes_; }
@@ -120,7 +120,9 @@ class Agent final : public AgentContext, private comm::PostReceiver {
   void read_resolved(const comm::LinkHeader& header, std::span<const std::byte> payload);
 
   Setup setup_;
-  const std::unique_ptr<comm::PostOffice> office_;
+  std::unique_ptr<comm::PostOffice> office_;  ///< null after the end
+  const comm::Rank rank_;
+  const std::uint32_t rank_count_;
   Inbox inbox_;
   const Routes routes_;
   std::optional<Member> member_;  ///< absent on a rank that is given to I/O

@@ -145,7 +145,9 @@ void Coordinator::let_go(const format::DataFileName& name) {
   const Routes& routes = context_.routes();
   // Of a step that failed something may still be on its way into the file: nobody else gets it.
   const auto is_in_it = [&](const StepName& step) { return step.group == name.group; };
-  if (name.file >= routes.file_count() || std::ranges::any_of(skipped_, is_in_it))
+  // Nor of a former writer, which may have been taken for dead: it still has the file open.
+  const bool is_formers = name.group < first_group_;
+  if (is_formers || name.file >= routes.file_count() || std::ranges::any_of(skipped_, is_in_it))
     return context_.lane().remove(name, [](const Status& /*done*/) {});
   const comm::Rank owner{routes.owner_of(name.file)};
   context_.send(owner, LetterKind::kPruned, {name.group, name.file}, {});

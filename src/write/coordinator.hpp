@@ -26,9 +26,15 @@ namespace forebay::write {
 /// Belongs to the agent's thread of the coordinating rank.
 class Coordinator {
  public:
-  /// The lease outlives what it has the lane do.
-  Coordinator(AgentContext& context, std::shared_ptr<Publisher> publisher, const Lease& lease)
-      : context_(context), publisher_(std::move(publisher)), lease_(lease) {}
+  /// The lease outlives what it has the lane do. `first_group` is that of this opening.
+  Coordinator(AgentContext& context,
+              std::shared_ptr<Publisher> publisher,
+              const Lease& lease,
+              std::uint64_t first_group)
+      : context_(context),
+        publisher_(std::move(publisher)),
+        lease_(lease),
+        first_group_(first_group) {}
 
   void announced(comm::Rank from, const StepName& step, std::span<const std::byte> fields);
   void failed(comm::Rank from, const StepName& step, const Error& why);
@@ -75,6 +81,7 @@ class Coordinator {
   AgentContext& context_;
   const std::shared_ptr<Publisher> publisher_;
   const Lease& lease_;
+  const std::uint64_t first_group_;
   std::map<StepName, Collected> steps_;
   std::set<StepName> skipped_;
   std::optional<StepName> newest_published_;

@@ -60,7 +60,7 @@ class CoordinatorAlone : public ::testing::Test {
     auto lease = Lease::acquire(folder_.path());
     ASSERT_TRUE(lease) << lease.error().message();
     lease_ = std::move(*lease);
-    coordinator_ = std::make_unique<Coordinator>(*context_, publisher_, *lease_);
+    coordinator_ = std::make_unique<Coordinator>(*context_, publisher_, *lease_, first_group_);
   }
   void announce(std::uint32_t rank, std::uint64_t number) {
     coordinator_->announced({rank}, step(number), fields());
@@ -113,6 +113,7 @@ class CoordinatorAlone : public ::testing::Test {
   std::unique_ptr<TestContext> context_;
   std::shared_ptr<Publisher> publisher_;
   std::unique_ptr<Lease> lease_;
+  std::uint64_t first_group_ = 0;
   std::unique_ptr<Coordinator> coordinator_;
 };
 
@@ -401,6 +402,21 @@ TEST_F(CoordinatorAlone, files_of_more_writers_than_there_are_now_are_removed) {
   const auto removed = context_->asked(LaneCall::kRemove);
   ASSERT_EQ(removed.size(), 1U);
   EXPECT_EQ(removed[0].name, (format::DataFileName{1, 2}));
+}
+
+// Who was taken for dead and goes on wrote into the file of a later step, and cut it.
+TEST_F(CoordinatorAlone, files_of_a_former_writer_are_removed_and_serve_nobody) {
+  first_group_ = 2;
+  start(2, plan(1));
+  format::StepEntry entry{.step = 1, .group = 1};
+  entry.files.push_back({0, {.offset = 4096, .bytes = 200, .checksum = 1}});
+  ASSERT_TRUE(publisher_->publish(entry));
+  complete(2);
+  EXPECT_TRUE(sync_folder());
+  EXPECT_TRUE(context_->take(LetterKind::kPruned).empty());
+  const auto removed = context_->asked(LaneCall::kRemove);
+  ASSERT_EQ(removed.size(), 1U);
+  EXPECT_EQ(removed[0].name, (format::DataFileName{1, 0}));
 }
 
 TEST_F(CoordinatorAlone, a_rank_that_has_left_fails_the_steps_that_it_did_not_commit) {
