@@ -41,8 +41,16 @@ void FileOwner::start() {
     make(setup_.first_group + 1);
 }
 
+/// Not if all its steps have failed, which others may tell of before a slow rank begins any.
 void FileOwner::make(std::uint64_t group) {
-  if (groups_.try_emplace(group).second) create(group);
+  if (groups_.contains(group)) return;
+  GroupFile its;
+  for (const StepName& step : failed_)
+    if (step.group == group) its.over.insert(step);
+  if (its.over.size() >= context_.plan().steps_per_group) return;
+  its.steps = its.over;
+  groups_.emplace(group, std::move(its));
+  create(group);
 }
 
 void FileOwner::create(std::uint64_t group) {
@@ -76,9 +84,14 @@ void FileOwner::made(std::uint64_t group, const Result<std::shared_ptr<DataFile>
 bool FileOwner::use(const StepName& step) {
   if (failed_.contains(step)) return false;
   make(step.group);
-  GroupFile& its = groups_.at(step.group);
+  const auto found = groups_.find(step.group);
+  if (found == groups_.end()) {
+    refuse_another(step, failed_in(step.group));
+    return false;
+  }
+  GroupFile& its = found->second;
   // Made ahead, when there was no room for it: there may be now.
-  if (its.steps.empty() && its.failure) {
+  if (its.steps.size() == its.over.size() && its.failure) {
     its.failure.reset();
     create(step.group);
   }
@@ -86,12 +99,20 @@ bool FileOwner::use(const StepName& step) {
   make(step.group + 1);
   if (its.failure) context_.report_failure(step, *its.failure);
   if (its.steps.size() <= context_.plan().steps_per_group) return true;
-  context_.report_failure(
-      step, context_.error(
-                ErrorClass::kInvalidArgument, "write step " + std::to_string(step.step),
-                "ranks have begun different steps: " + std::to_string(its.steps.begin()->step) +
-                    " was begun by another rank in its place"));
+  refuse_another(step, its.steps.begin()->step);
   return false;
+}
+
+/// The first one. There is one.
+std::uint64_t FileOwner::failed_in(std::uint64_t group) const {
+  return std::ranges::find(failed_, group, &StepName::group)->step;
+}
+
+void FileOwner::refuse_another(const StepName& step, std::uint64_t in_its_place) {
+  context_.report_failure(
+      step, context_.error(ErrorClass::kInvalidArgument, "write step " + std::to_string(step.step),
+                           "ranks have begun different steps: " + std::to_string(in_its_place) +
+                               " was begun by another rank in its place"));
 }
 
 void FileOwner::asked(comm::Rank writer,

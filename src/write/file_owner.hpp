@@ -87,6 +87,8 @@ class FileOwner {
   struct Sealing;
 
   bool use(const StepName& step);
+  std::uint64_t failed_in(std::uint64_t group) const;
+  void refuse_another(const StepName& step, std::uint64_t in_its_place);
   void go(const StepName& step, const Parts& parts);
   void make(std::uint64_t group);
   void create(std::uint64_t group);

@@ -493,6 +493,28 @@ TEST_F(FileOwnerAlone, a_file_in_which_a_step_failed_keeps_no_room_for_it) {
   EXPECT_EQ(cut().size(), 1U);
 }
 
+// Each stayed, with all its room, until the end.
+TEST_F(FileOwnerAlone, no_file_is_made_for_a_step_that_others_have_failed_with_before) {
+  start_with_file(shared_file());
+  const auto created = [this] { return context_->asked(LaneCall::kCreate).size(); };
+  owner_->resolved(step_of_group(3, 3), failed("abandoned"));
+  owner_->asked({0}, step_of_group(2, 2), 0, 100);
+  EXPECT_EQ(created(), 0U) << "of group 3";
+  owner_->asked({0}, step_of_group(4, 4), 1, 100);
+  EXPECT_EQ(created(), 2U) << "of groups 4 and 5";
+  owner_->asked({0}, step_of_group(9, 3), 2, 100);
+  EXPECT_THAT(failure(), HasSubstr("3 was begun by another rank in its place"));
+}
+
+TEST_F(FileOwnerAlone, a_file_some_of_whose_steps_have_failed_before_is_done_with_the_others) {
+  start_with_file(shared_file(2));
+  owner_->resolved(step_of_group(4, 3), failed("abandoned"));
+  owner_->asked({0}, step_of_group(3, 3), 0, 100);
+  context_->answer_all(LaneCall::kCreate);
+  owner_->resolved(step_of_group(3, 3), failed("abandoned"));
+  EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{3});
+}
+
 TEST_F(FileOwnerAlone, ranks_begin_rounds_together_when_all_are_ready) {
   start_with_file({.strategy = Strategy::kCollective, .files = 1});
   const StepName name = step_of_group(1, 1);

@@ -213,9 +213,15 @@ void Member::lost(comm::Rank rank, const Error& why) {
     for (const std::uint64_t chunk : chunks)
       taken(chunk);
   }
+  const bool is_alone = lost_.contains(Routes::coordinator());
   std::vector<StepName> mine;
-  for (const auto& [step, own] : steps_)
-    mine.push_back(step);
+  for (const auto& [step, own] : steps_) {
+    // All of it is written: it may be published already, which the coordinator alone knows.
+    if (own.is_told && !is_alone)
+      context_.report_failure(step, why);
+    else
+      mine.push_back(step);
+  }
   for (const StepName& step : mine)
     abandon_for(step, why);
 }

@@ -246,6 +246,32 @@ TEST_F(MemberAlone, says_that_it_leaves_once_all_its_steps_are_over) {
   EXPECT_EQ(context_.take_one(LetterKind::kLeave).to, Routes::coordinator());
 }
 
+// Its receipt said that it is not there, and all others' that it is.
+TEST_F(MemberAlone, a_step_that_may_be_published_is_over_when_the_coordinator_says_so) {
+  const WritePlan two{.strategy = Strategy::kReducedBlocking, .writers = 2, .files = 2};
+  TestContext context(crew_of(4), two, 3);
+  ASSERT_EQ(context.routes().writer_of(3), 2U);
+  std::vector<bool> works;
+  Member member(context, [&](const StepName&, const Status& outcome) {
+    works.push_back(outcome.has_value());
+  });
+  for (const std::uint64_t number : {1U, 2U, 3U}) {
+    const Promise<Receipt> promise(loop_, {.operation = "write"});
+    member.begin(step(number));
+    member.commit(step(number), {.record = rank_step_of(number, 0, 0),
+                                 .receipt = {.step = number},
+                                 .begun_at = SteadyClock::shared().now(),
+                                 .promise = promise});
+    if (number < 3) member.written(step(number), {});
+  }
+  member.lost({2}, broken("rank 2 was killed"));
+  EXPECT_EQ(context.take(LetterKind::kFailed).size(), 3U);
+  EXPECT_EQ(works, std::vector<bool>{false}) << "step 3 cannot be published";
+  member.resolved(step(1), {});
+  member.resolved(step(2), failed("rank 2 was killed"));
+  EXPECT_EQ(works, (std::vector<bool>{false, true, false}));
+}
+
 TEST_F(MemberAlone, a_step_that_is_withdrawn_fails_for_all_and_keeps_nobody) {
   member_.begin(step(1));
   const auto receipt = commit(1, rank_step_of(1, 0, 0));
