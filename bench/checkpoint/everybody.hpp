@@ -37,7 +37,7 @@ struct Order {
   PieceSettings piece;  ///< of kPiece, which has no contender
   JobSettings job;      ///< of kJob, which has none either
   std::uint64_t step_bytes = 0;
-  char folder[512] = {};  ///< is emptied first, unless its steps are read
+  char folder[4096] = {};  ///< is emptied first, unless its steps are read
 
   void set_folder(const std::filesystem::path& path);
 };

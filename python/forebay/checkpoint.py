@@ -85,19 +85,26 @@ def measure_all(only: str | None, measure: Measure) -> tuple[dict, BaseException
 def join(first: dict, second: dict) -> dict:
     """One document of both. A row that both have is shown of each; a goal that only one could
     answer is no longer left out."""
-    ids = {row["id"] for row in first["results"]}
+    tried = {row["id"] for row in first["results"]} | set(first["left_out"])
     own = [row for row in second["results"] if row["id"] in OF_LIBRARIES]
+
+    def of_second(name: str) -> str:
+        """Whether the first one measured a case or says why not: the other row is another one. The
+        reason why somebody is not in a case is "PEER in CASE"."""
+        case = name.rpartition(" in ")[2]
+        return name + SECOND if case in tried and case not in OF_LIBRARIES else name
+
     # Goals that need no library are the first one's.
     cases = [
-        row | {"id": row["id"] + SECOND if row["id"] in ids else row["id"]}
+        row | {"id": of_second(row["id"])}
         for row in second["results"]
         if row["id"] not in OF_LIBRARIES + OF_FIRST
     ]
     results = [*first["results"], *cases, *own]
     answered = {row["id"] for row in results}
     # What only the first one can measure, it alone can say why it did not.
-    of_second = {name: why for name, why in second["left_out"].items() if name not in OF_FIRST}
-    left_out = {**first["left_out"], **of_second}
+    reasons = {of_second(n): why for n, why in second["left_out"].items() if n not in OF_FIRST}
+    left_out = {**first["left_out"], **reasons}
     return first | {
         "results": results,
         "left_out": {name: why for name, why in left_out.items() if name not in answered},

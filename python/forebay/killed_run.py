@@ -14,6 +14,7 @@ from pathlib import Path
 from forebay import native
 from forebay.errors import ForebayError, NativeError
 from forebay.presets import PROGRAM
+from forebay.work_folder import work_folder
 
 DATASETS = "forebay-dataset"
 EXIT_PROBLEMS = 3  # of that program: damage; the answer is complete
@@ -23,6 +24,7 @@ KILLED_AFTER = 3  # this step is on storage when the job is killed; later ones m
 PARTS, AVERAGES = 16, 150
 PATIENCE_S = 120
 LOOK_EVERY_S = 0.005
+KILLS_MAX = 3  # a job may be done before it is looked at
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,8 @@ class Story:
 def play(folder: Path, cells: int, on_progress: native.OnProgress) -> Story:
     """Plays all of it in a new folder of FOLDER, which is gone at the end, on a mesh with so many
     cells across."""
-    place = folder / "checkpoints"
-    shutil.rmtree(place, ignore_errors=True)  # of a run that was killed itself
-    place.mkdir()
-    try:
+    with work_folder(folder, "killed-run") as place:
         return _play(place, cells, on_progress)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def _play(place: Path, cells: int, on_progress: native.OnProgress) -> Story:
@@ -82,10 +79,7 @@ def _play(place: Path, cells: int, on_progress: native.OnProgress) -> Story:
     options |= {"every": EVERY, "checkpoints": saved, "resume": True}
     on_progress(native.Progress(0, 0, "", "computing, and killed"))
     words = ["run", mesh, *native.options_of(options)]
-    killed = kill_in_run(
-        [*native.launcher(RANKS), str(native.find(PROGRAM)), *words],
-        lambda: (newest_step(saved) or 0) >= KILLED_AFTER,
-    )
+    killed = _kill_between([*native.launcher(RANKS), str(native.find(PROGRAM)), *words], saved)
     resumed = call("run", options, RANKS_LATER)
     verified = native.call(
         DATASETS, ["verify", str(saved)], on_progress, (0, EXIT_PROBLEMS)
@@ -93,6 +87,16 @@ def _play(place: Path, cells: int, on_progress: native.OnProgress) -> Story:
     story = Story(made, alone, kept, killed, resumed, verified)
     _check(story)
     return story
+
+
+def _kill_between(command: list[str], saved: Path) -> int:
+    """Kills the job when it has kept some steps, and not all; the number of its processes."""
+    for _ in range(KILLS_MAX):
+        shutil.rmtree(saved, ignore_errors=True)
+        killed = kill_in_run(command, lambda: (newest_step(saved) or 0) >= KILLED_AFTER)
+        if killed and (newest_step(saved) or 0) < STEPS:
+            return killed
+    raise ForebayError("the job ended each time before it was killed; is this machine very busy?")
 
 
 def _check(story: Story) -> None:
@@ -116,7 +120,8 @@ def newest_step(dataset: Path) -> int | None:
 
 
 def kill_in_run(command: list[str], is_enough: Callable[[], bool]) -> int:
-    """Starts a job and kills all of its processes (SIGKILL) when it has done enough; their number.
+    """Starts a job and kills all of its processes (SIGKILL) when it has done enough; how many;
+    0 if it was done before that.
 
     Whatever is raised meanwhile, nothing of the job is left.
     """
@@ -128,9 +133,12 @@ def kill_in_run(command: list[str], is_enough: Callable[[], bool]) -> int:
                 if launcher.poll() is not None or time.monotonic() > limit:
                     raise ForebayError("the job that was to be killed ended by itself, or is stuck")
                 time.sleep(LOOK_EVERY_S)
+            has_ended = launcher.poll() is not None
+            if has_ended and launcher.returncode != 0:
+                raise ForebayError("the job that was to be killed failed by itself")
         finally:
             killed = _kill([launcher.pid, *descendants(launcher.pid)])
-    return killed
+    return 0 if has_ended else killed
 
 
 def descendants(process: int) -> list[int]:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from forebay import native
-from forebay.errors import ForebayError, NativeError, SkippedError
+from forebay.errors import NativeError, SkippedError
+from forebay.work_folder import work_folder
 
 PROGRAM = "forebay-emufs"
 DEVICE = "/dev/fuse"
@@ -39,23 +40,13 @@ def mounted(machine: str, parent: Path) -> Iterator[Path]:
     """
     if why := why_not():
         raise SkippedError(why)
-    place = parent / "emufs"
-    _take_away(place)  # what a run that was killed together with its emufs has left
-    try:
-        with _serving(machine, *_make_folders(place)) as point:
-            yield point
-    finally:
-        _take_away(place)
-
-
-def _make_folders(place: Path) -> tuple[Path, Path]:
-    folders = place / "backing", place / "mount"
-    try:
+    # Also of one that was killed together with its emufs.
+    with work_folder(parent, "emufs", _take_away) as place:
+        folders = place / "backing", place / "mount"
         for folder in folders:
-            folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ForebayError(f"cannot make {place}: {error.strerror}; remove it") from None
-    return folders
+            folder.mkdir()
+        with _serving(machine, *folders) as point:
+            yield point
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from forebay import native
 from forebay.errors import ForebayError, SkippedError
 from forebay.mounted import mounted
 from forebay.strategies import PRESETS
+from forebay.work_folder import work_folder
 
 PROGRAM = "forebay-flow-mpi"
 BASELINE = "folder"
@@ -99,20 +100,17 @@ OnProgress = Callable[[native.Progress], None]
 def measure(folder: Path, storages: tuple[str, ...], effort: Effort, on_progress) -> Found:
     """Makes a mesh in FOLDER and runs on all storages; nothing is left there."""
     require_ranks()
-    mesh = folder / "presets-mesh.fb"
-    shutil.rmtree(mesh, ignore_errors=True)  # of a run that was killed
-    try:
+    runs: dict[str, dict[str, list[dict]]] = {}
+    skipped: dict[str, str] = {}
+    with work_folder(folder, "presets") as own:
+        mesh = own / "mesh.fb"
         made = generate(mesh, effort)
-        runs: dict[str, dict[str, list[dict]]] = {}
-        skipped: dict[str, str] = {}
         for storage in storages:
             try:
                 with _place_on(storage, folder) as place:
                     runs[storage] = _run_all(mesh, place, effort, _telling(storage, on_progress))
             except SkippedError as why:
                 skipped[storage] = str(why)
-    finally:
-        shutil.rmtree(mesh, ignore_errors=True)
     _require_same_bits(runs)
     return Found(
         effort,
@@ -138,15 +136,9 @@ def generate(mesh: Path, effort: Effort) -> dict:
 @contextlib.contextmanager
 def _place_on(storage: str, folder: Path) -> Iterator[Path]:
     """An empty folder on a storage."""
-    with contextlib.ExitStack() as stack:
-        parent = folder if storage == LOCAL else stack.enter_context(mounted(storage, folder))
-        place = parent / "presets"
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir()
-        try:
-            yield place
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
+    is_local = storage == LOCAL
+    with work_folder(folder, "ways") if is_local else mounted(storage, folder) as place:
+        yield place
 
 
 def _telling(storage: str, on_progress: OnProgress) -> Callable[[int, int], None]:

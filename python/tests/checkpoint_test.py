@@ -125,6 +125,28 @@ def programs(fake, tmp_path, monkeypatch):
     return make
 
 
+def test_rows_and_reasons_of_the_second_program_are_told_apart():
+    def document(rows, left_out):
+        results = [{"id": name, "value": 1} for name in rows]
+        return {"results": results, "left_out": left_out, "parameters": {"cases": []}}
+
+    first = document(["ckpt.durable.4.equal"], {"ckpt.restart.4to4": "no room"})
+    second = document(
+        ["ckpt.restart.4to4"],
+        {"ckpt.durable.4.equal": "no room", "hdf5 in ckpt.durable.4.equal": "broken"},
+    )
+    joined = checkpoint.join(first, second)
+    assert [row["id"] for row in joined["results"]] == [
+        "ckpt.durable.4.equal",
+        "ckpt.restart.4to4.openmpi",
+    ]
+    assert joined["left_out"] == {
+        "ckpt.restart.4to4": "no room",
+        "ckpt.durable.4.equal.openmpi": "no room",
+        "hdf5 in ckpt.durable.4.equal.openmpi": "broken",
+    }
+
+
 def test_rows_of_both_programs_are_shown_and_goals_are_from_the_one_that_can(forebay, programs):
     programs(SECOND)
     found = forebay("bench", "checkpoint", "--json", "-").json

@@ -62,6 +62,16 @@ def test_they_are_killed_too_when_looking_fails(tmp_path):
     assert all_end(ranks_in(file))
 
 
+def test_a_job_that_was_done_before_is_not_killed_and_one_that_failed_is_an_error():
+    def look():
+        time.sleep(0.3)
+        return True
+
+    assert kill_in_run(["true"], look) == 0
+    with pytest.raises(ForebayError, match="failed by itself"):
+        kill_in_run(["false"], look)
+
+
 def test_a_job_that_ends_by_itself_is_an_error():
     with pytest.raises(ForebayError, match="ended by itself"):
         kill_in_run(["true"], lambda: False)
@@ -89,7 +99,7 @@ def test_what_was_verified_is_told():
 def played(monkeypatch, tmp_path):
     """played(prints, verified): the story when runs end with these fingerprints, one by one."""
 
-    def play(prints, verified):
+    def play(prints, verified, newest=killed_run.KILLED_AFTER):
         runs = iter(prints)
 
         def call(_program, words, *_, **__):
@@ -98,6 +108,8 @@ def played(monkeypatch, tmp_path):
                     if word.endswith("kept.fb"):
                         os.mkdir(word)
                 return native.Answer({"fingerprint": next(runs)}, 0)
+            if words[0] == "ls":
+                return native.Answer({"steps": [{"step": newest}]}, 0)
             return native.Answer(verified if words[0] == "verify" else {}, 0)
 
         monkeypatch.setattr(native, "call", call)
@@ -113,6 +125,8 @@ def test_a_story_ends_with_the_same_bits_and_no_damage(played):
     assert played("aaa", WHOLE).processes_killed == 5
     with pytest.raises(ForebayError, match="other bits"):
         played("aab", WHOLE)
+    with pytest.raises(ForebayError, match="ended each time before it was killed"):
+        played("aaa", WHOLE, newest=killed_run.STEPS)
     damaged = WHOLE | {"ok": False, "findings": [{"message": "read x: wrong sum"}, {}]}
     with pytest.raises(ForebayError, match="2 damages, the first: read x: wrong sum"):
         played("aaa", damaged)

@@ -11,6 +11,8 @@ import threading
 
 import pytest
 
+from forebay.cli.output import write_json
+
 DOCUMENT = [{"name": "solo", "description": "one process"}]
 KINDS = {
     "hdf5": ["export", "run.fb", "--hdf5"],
@@ -111,3 +113,9 @@ def test_a_document_goes_into_a_pipe(forebay, answers, tmp_path):
     reader.join(timeout=10)
     assert (ran.code, json.loads(got[0])) == (0, DOCUMENT)
     assert stat.S_ISFIFO(fifo.stat().st_mode)
+
+
+def test_a_path_that_is_no_text_is_written_as_json_escapes_it(tmp_path):
+    file = tmp_path / "x.json"
+    write_json({"picture": "a\udcff.png"}, str(file))
+    assert json.loads(file.read_text(encoding="utf-8")) == {"picture": "a\udcff.png"}

@@ -179,6 +179,13 @@ def test_the_real_program_has_the_same_ranges(option, most):
 
 
 @pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
+def test_a_machine_that_takes_no_time_is_refused(forebay):
+    ran = forebay("study", "checkpoint", "--machine", "local", "--ranks", "4")
+    assert ran.code == 1
+    assert "machine local: a step takes no time there" in ran.err
+
+
+@pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_the_real_program_plays_few_ranks(forebay, tmp_path, ranks):
     picture = tmp_path / "cells.png"

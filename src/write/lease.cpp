@@ -214,7 +214,10 @@ Status find_lease(const std::string& folder,
   while (true) {
     const auto found = look_at(path);
     if (found && *found && (*found)->nonce() == nonce) return {};
-    if (std::chrono::steady_clock::now() >= until) break;
+    const bool is_over = std::chrono::steady_clock::now() >= until;
+    const bool may_look = found || found.error().kind() != ErrorClass::kPermission;
+    if (!found && (is_over || !may_look)) return failure(found.error());
+    if (is_over) break;
     std::this_thread::sleep_for(patience / kLooksMax);
   }
   return failure({.kind = ErrorClass::kInvalidArgument,

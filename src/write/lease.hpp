@@ -33,7 +33,7 @@ struct LeaseOptions {
 
 /// Whether the folder, as this process sees it, is the one in which somebody has the lease of this
 /// nonce. Blocks; where it does not seem so for `patience`, as file systems may tell other hosts
-/// late what is new. kInvalidArgument if not.
+/// late what is new. kInvalidArgument if not; another Error if this process may not look there.
 Status find_lease(const std::string& folder,
                   std::uint64_t nonce,
                   std::chrono::milliseconds patience);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/study/document.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace forebay::study {
@@ -45,6 +46,12 @@ Result<json> describe_machine(const Question& question,
     progress.report({done, plans->size(), "plans", machine.name});
   });
   if (!played) return failure(played.error());
+  const auto is_free = [](const Cell& cell) { return cell.step.durable == model::Time{}; };
+  if (std::ranges::any_of(played->cells, is_free) || is_free(played->shared))
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = "play machine " + machine.name,
+                    .cause = "a step takes no time there, so there is nothing to compare; name one "
+                             "with a bandwidth, or measure one with `forebay calibrate`"});
   return machine_json(machine, *played, question.checkpoint.step_bytes());
 }
 

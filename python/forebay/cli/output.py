@@ -90,7 +90,9 @@ def report(document, json_file: str | None, render: Callable) -> None:
 
 
 def write_json(document, json_file: str) -> None:
+    # Paths may be no text: what of them is not is written as JSON escapes it.
     text = json.dumps(document, indent=2, ensure_ascii=False)
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     if json_file == STDOUT:
         click.echo(text)
         return
