@@ -29,11 +29,16 @@ def is_mounted(path) -> bool:
     return any(line.split()[1] == str(path) for line in lines)
 
 
+def points_in(folder) -> list[Path]:
+    return [place / "mount" for place in folder.glob(".forebay-emufs-*")]
+
+
 @pytest.fixture(autouse=True)
 def ends(can_mount, tmp_path):
     """Whatever a test leaves mounted is taken away."""
     yield
-    subprocess.run(["umount", "-l", tmp_path / "emufs" / "mount"], capture_output=True, timeout=30)
+    for point in points_in(tmp_path):
+        subprocess.run(["umount", "-l", point], capture_output=True, timeout=30)
 
 
 def test_it_is_there_in_the_block_and_gone_after_it(tmp_path):
@@ -60,7 +65,8 @@ def holder(tmp_path, environment):
         [sys.executable, "-c", HOLDER, tmp_path], env=environment, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    assert process.stdout.readline().strip() == str(tmp_path / "emufs" / "mount")
+    point = Path(process.stdout.readline().strip())
+    assert points_in(tmp_path) == [point]
     yield process
     process.kill()
     process.wait()
@@ -69,24 +75,26 @@ def holder(tmp_path, environment):
 
 
 def test_an_interrupt_leaves_nothing(holder, tmp_path):
+    (point,) = points_in(tmp_path)
     holder.send_signal(signal.SIGINT)
     holder.wait(LIMIT_S)
-    assert not is_mounted(tmp_path / "emufs" / "mount")
+    assert not is_mounted(point)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_who_is_killed_leaves_no_mount_and_the_next_one_cleans_up(holder, until, tmp_path):
-    point = tmp_path / "emufs" / "mount"
+    (point,) = points_in(tmp_path)
     holder.kill()
     holder.wait()
     until(lambda: not is_mounted(point), "the end of a mount without its program")
     with mounted("local", tmp_path) as again:
-        assert again == point
-        assert list(point.iterdir()) == []
+        assert points_in(tmp_path) == [again]
+        assert again != point
+        assert list(again.iterdir()) == []
 
 
 def test_what_a_killed_emufs_leaves_is_cleaned_up(holder, tmp_path):
-    point = tmp_path / "emufs" / "mount"
+    (point,) = points_in(tmp_path)
     children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text(encoding="ascii")
     for child in children.split():
         os.kill(int(child), signal.SIGKILL)
