@@ -21,8 +21,8 @@ enum class StoreKind : std::uint8_t { kFolder, kDataset };
 struct StoreWishes {
   std::optional<StoreKind> kind;  ///< of stores that are made; absent: chosen
   std::string plan;               ///< a strategy, or the path of a TOML file; empty: chosen
-  std::optional<std::uint32_t>
-      keep;  ///< steps that stay in a dataset; 0: all; none: as the plan says
+  /// Steps that stay in a dataset; 0: all; absent: as the plan says.
+  std::optional<std::uint32_t> keep;
 };
 
 /// Makes the Runtime that datasets are stored with. Collective where ranks have one together.

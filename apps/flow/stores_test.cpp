@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -74,12 +75,12 @@ void write_four(PartStore& store) {
   ASSERT_TRUE(store.wait());
 }
 
-TEST(Stores, as_many_steps_stay_as_are_to_be_kept) {
-  const TempFolder folder;
-  const std::string path = folder.file("kept.fb");
+/// Of four that were written so, in a new dataset.
+std::vector<std::uint64_t> steps_kept(const std::string& path, const StoreWishes& wishes) {
+  std::vector<std::uint64_t> kept;
   run_as_threads(1, [&](Team& team) {
     {
-      Stores stores({.keep = 2}, make_runtime, Writers::kOneRank);
+      Stores stores(wishes, make_runtime, Writers::kOneRank);
       const auto store = stores.opener()(path, StoreUse::kWrite, team);
       ASSERT_TRUE(store) << store.error().message();
       write_four(**store);
@@ -88,27 +89,23 @@ TEST(Stores, as_many_steps_stay_as_are_to_be_kept) {
     Stores stores({}, make_runtime, Writers::kOneRank);
     const auto store = stores.opener()(path, StoreUse::kRead, team);
     ASSERT_TRUE(store) << store.error().message();
-    EXPECT_EQ((*store)->steps().value(), (std::vector<std::uint64_t>{3, 4}));
+    kept = (*store)->steps().value();
   });
+  return kept;
+}
+
+TEST(Stores, as_many_steps_stay_as_are_to_be_kept) {
+  const TempFolder folder;
+  EXPECT_EQ(steps_kept(folder.file("kept.fb"), {.keep = 2}), (std::vector<std::uint64_t>{3, 4}));
 }
 
 TEST(Stores, all_steps_stay_if_that_is_asked_for_whatever_the_plan_says) {
   const TempFolder folder;
-  const std::string path = folder.file("kept.fb");
   const std::string plan = folder.file("plan.toml");
   std::ofstream(plan) << "keep = 2\n";
-  run_as_threads(1, [&](Team& team) {
-    {
-      Stores stores({.plan = plan, .keep = 0}, make_runtime, Writers::kOneRank);
-      const auto store = stores.opener()(path, StoreUse::kWrite, team);
-      ASSERT_TRUE(store) << store.error().message();
-      write_four(**store);
-    }
-    Stores stores({}, make_runtime, Writers::kOneRank);
-    const auto store = stores.opener()(path, StoreUse::kRead, team);
-    ASSERT_TRUE(store) << store.error().message();
-    EXPECT_EQ((*store)->steps().value(), (std::vector<std::uint64_t>{1, 2, 3, 4}));
-  });
+  EXPECT_EQ(steps_kept(folder.file("two.fb"), {.plan = plan}), (std::vector<std::uint64_t>{3, 4}));
+  EXPECT_EQ(steps_kept(folder.file("all.fb"), {.plan = plan, .keep = 0}),
+            (std::vector<std::uint64_t>{1, 2, 3, 4}));
 }
 
 }  // namespace

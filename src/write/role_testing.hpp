@@ -52,8 +52,8 @@ enum class LaneCall : std::uint8_t {
 struct LaneRequest {
   LaneCall call = LaneCall::kCreate;
   format::DataFileName name = {};
-  std::uint64_t offset =
-      0;  ///< of a write; where a sealed or cut file ends; what a new one expects
+  /// Of a write; where a sealed or cut file ends; what a new one expects.
+  std::uint64_t offset = 0;
   std::span<const std::byte> bytes = {};
   std::function<void(const Status&)> answer = nullptr;
 };
