@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kept_max(Width width) noexcept { return width == Width::kWide ? 2 : 16; }
 /// Of the window, this much may be asked for; the rest is for what is being taken.
 constexpr std::uint64_t kAskedQuarters = 3;
+/// For files that closed sessions have not put down.
+constexpr std::chrono::seconds kPatience{5};
 
 }  // namespace
 
@@ -57,11 +59,16 @@ Result<std::shared_ptr<FileSession>> FileSessions::of(const format::StepFile& fi
 
 /// Data lie in front of the index.
 Result<std::shared_ptr<FileSession>> FileSessions::open(const format::StepFile& file, Width width) {
-  const auto opened = format::file_of(file);
+  const auto opened = files_.open(file);
   if (!opened) return failure(opened.error());
   auto core = open_(*opened, {0, file.entry.index.offset}, plan_, width);
   if (!core) return failure(core.error());
   return std::make_shared<FileSession>(file.path, std::move(*core), width);
+}
+
+Result<std::shared_ptr<storage::File>> FileSessions::file_without_session(
+    const format::StepFile& file) {
+  return files_.open_patiently(file, kPatience);
 }
 
 void FileSessions::keep(const std::shared_ptr<FileSession>& session) {

@@ -14,6 +14,7 @@
 #include "comm/turns.hpp"
 #include "format/catalog.hpp"
 #include "read/core.hpp"
+#include "restore/open_files.hpp"
 
 namespace forebay::restore {
 
@@ -80,6 +81,8 @@ class FileSessions {
   /// The session on the data of a file that has an index. Opening it does not wait for storage. If
   /// there is no memory (kLimit), those that nobody uses are closed first.
   Result<std::shared_ptr<FileSession>> of(const format::StepFile& file, Width width);
+  /// A file for who reads it without a session, and holds none. Blocks.
+  Result<std::shared_ptr<storage::File>> file_without_session(const format::StepFile& file);
 
  private:
   Result<std::shared_ptr<FileSession>> open(const format::StepFile& file, Width width);
@@ -90,6 +93,7 @@ class FileSessions {
   const ReadPlan plan_;
   Executor& executor_;
   const std::shared_ptr<comm::Turns> turns_;
+  OpenFiles files_;
   std::mutex mutex_;
   std::vector<std::weak_ptr<FileSession>> open_sessions_;
   std::vector<std::shared_ptr<FileSession>> kept_;  // newest use last

@@ -139,7 +139,8 @@ bool StoredRead::take_without_session(Start start, const Error& why) {
 
 /// Blocks.
 Status StoredRead::read_now(const Flight& flight) const {
-  const auto file = format::file_of(step_->catalog().files()[flight.load.file]);
+  const format::StepFile& step_file = step_->catalog().files()[flight.load.file];
+  const auto file = step_->sessions().file_without_session(step_file);
   if (!file) return failure(file.error());
   const auto got = (*file)->read_at(flight.bytes, flight.load.stored.offset);
   if (!got) return failure(got.error());

@@ -9,9 +9,8 @@
 #include <random>
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
+#include "base/few_files_testing.hpp"
 #include "base/sanitizer.hpp"
 #include "runtime/stored_testing.hpp"
 
@@ -159,26 +158,6 @@ TEST_F(StoredFaults, parts_are_not_shared_out_while_some_may_be_lost) {
   ASSERT_EQ(error_class(mine), ErrorClass::kNotFound);
   EXPECT_EQ(mine.error().path(), file(2));
 }
-
-/// How many files this process may open beyond those that it has; as before at the end.
-class FewFiles {
- public:
-  explicit FewFiles(std::size_t more) {
-    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
-    const int next = ::dup(STDERR_FILENO);
-    EXPECT_GE(next, 0);
-    ::close(next);
-    rlimit few = before_;
-    few.rlim_cur = static_cast<rlim_t>(next) + more;
-    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
-  }
-  ~FewFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  FewFiles(const FewFiles&) = delete;
-  FewFiles& operator=(const FewFiles&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 TEST_F(StoredFaults, files_that_cannot_be_opened_for_now_are_not_lost) {
   writer_.write(large_step(4, kFaultyParts, kFiles));
