@@ -52,7 +52,7 @@ class NodeClient final : public AgentLine, public std::enable_shared_from_this<N
   void leave(const SessionHandle& session) noexcept override;
 
   /// The memory of both rings.
-  std::span<std::byte> line_for_tests() const noexcept { return memory_.bytes(); }
+  const shm::SharedMemory& line_for_tests() const noexcept { return memory_; }
 
  private:
   using Words = shm::Duplex<ClientWord, AgentWord>;

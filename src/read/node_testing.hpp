@@ -184,11 +184,15 @@ class Seat {
   }
   EventLoop& loop() { return loop_; }
   void say(const ClientWord& word) const { client_->send(word); }
-  /// As if somebody had written into what it shares with the agent.
+  /// As another process would that writes into what it shares with the agent: mapped once more.
   void damage_line() const {
-    const std::span<std::byte> line = client_->line_for_tests();
-    auto* const words = reinterpret_cast<std::uint64_t*>(line.data());
-    for (std::size_t i = 0; i < line.size() / sizeof(std::uint64_t); ++i)
+    auto shared = client_->line_for_tests().share(shm::Protection::kReadWrite);
+    ASSERT_TRUE(shared) << shared.error().message();
+    const auto line = shm::SharedMemory::attach(std::move(*shared), NodeLine::bytes(),
+                                                shm::Protection::kReadWrite);
+    ASSERT_TRUE(line) << line.error().message();
+    auto* const words = reinterpret_cast<std::uint64_t*>(line->bytes().data());
+    for (std::size_t i = 0; i < line->bytes().size() / sizeof(std::uint64_t); ++i)
       std::atomic_ref(words[i]).store(0x5A5A5A5A5A5A5A5A, std::memory_order_relaxed);
   }
 
