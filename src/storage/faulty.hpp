@@ -100,6 +100,7 @@ class FaultyFile final : public File {
                                std::uint64_t offset_bytes) override;
   Status sync() override { return inner_->sync(); }
   Status allocate(ByteRange range) override { return inner_->allocate(range); }
+  Status punch(ByteRange range) override { return inner_->punch(range); }
   Status truncate(std::uint64_t size_bytes) override { return inner_->truncate(size_bytes); }
   std::optional<double> cached_fraction(ByteRange range) const override {
     return inner_->cached_fraction(range);

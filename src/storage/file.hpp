@@ -86,6 +86,15 @@ class File {
   /// cannot.
   virtual Status allocate(ByteRange range) = 0;
 
+  /// Gives back the space of `range`, which reads as zeros from then on; the size stays.
+  /// kUnsupported where the file system cannot.
+  virtual Status punch(ByteRange range) {
+    return failure({.kind = ErrorClass::kUnsupported,
+                    .operation = "give back space of",
+                    .path = path(),
+                    .offset_bytes = range.offset});
+  }
+
   /// Cuts or extends (by a hole) to exactly this size.
   virtual Status truncate(std::uint64_t size_bytes) = 0;
 

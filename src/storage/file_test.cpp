@@ -125,6 +125,21 @@ TEST_F(FileTest, write_read_truncate_allocate_sync) {
   EXPECT_EQ(into[2000], std::byte{0});
 }
 
+TEST_F(FileTest, what_is_punched_is_zeros_and_the_size_stays) {
+  const auto file = must_open(path_, {.intent = Intent::kCreate});
+  const auto bytes = pattern(3 * 65536);
+  ASSERT_TRUE(file->write_at(bytes, 0));
+  const Status punched = file->punch({65536, 2 * 65536});
+  if (!punched && punched.error().kind() == ErrorClass::kUnsupported)
+    GTEST_SKIP() << punched.error().message();
+  ASSERT_TRUE(punched) << punched.error().message();
+  EXPECT_TRUE(file->punch({0, 0}));
+  std::vector<std::byte> into(bytes.size());
+  ASSERT_EQ(*file->read_at(into, 0), bytes.size());
+  EXPECT_EQ(matching_pattern(std::span(into).first(65536), 0), 65536U);
+  EXPECT_EQ(std::ranges::count(std::span(into).subspan(65536), std::byte{0}), 2 * 65536);
+}
+
 TEST_F(FileTest, error_names_operation_path_and_offset) {
   write_pattern_file(path_, 100);
   const auto file = must_open(path_);

@@ -48,6 +48,7 @@ class PosixFile final : public File {
                                std::uint64_t offset_bytes) override;
   Status sync() override;
   Status allocate(ByteRange range) override;
+  Status punch(ByteRange range) override;
   Status truncate(std::uint64_t size_bytes) override;
   std::optional<double> cached_fraction(ByteRange range) const override;
   std::optional<std::uint64_t> free_bytes() const override;
@@ -140,6 +141,16 @@ Status PosixFile::allocate(ByteRange range) {
                        static_cast<off_t>(range.size));
   });
   if (result != 0) return failed("allocate space for", errno);
+  return {};
+}
+
+Status PosixFile::punch(ByteRange range) {
+  if (range.empty()) return {};
+  const int result = uninterrupted([&] {
+    return ::fallocate(descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                       static_cast<off_t>(range.offset), static_cast<off_t>(range.size));
+  });
+  if (result != 0) return failed("give back space of", errno);
   return {};
 }
 

@@ -128,6 +128,8 @@ Status DataFileCore::cut(std::uint64_t end_bytes) {
   return *size > end_bytes ? file().truncate(end_bytes) : Status();
 }
 
+Status DataFileCore::punch(ByteRange place) { return file().punch(place); }
+
 /// Blocks.
 void DataFileCore::cut_and_sync(std::uint64_t end_bytes, const Done& done) {
   if (const Status is_cut = cut(end_bytes); !is_cut) return done(is_cut);

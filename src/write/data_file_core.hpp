@@ -71,6 +71,8 @@ class DataFileCore final : public stream::Client {
   void seal(std::uint64_t end_bytes, Done done);
   /// Blocks.
   Status cut(std::uint64_t end_bytes);
+  /// Blocks.
+  Status punch(ByteRange place);
 
   /// Nothing more is begun, for this reason.
   void refuse(const Error& why) noexcept { fail(why); }

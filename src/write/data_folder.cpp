@@ -158,10 +158,15 @@ Status DataFolder::fill(storage::File& file,
 
 Status DataFolder::reserve(storage::File& file, std::uint64_t expected_bytes) {
   std::uint64_t wanted_bytes = std::max(expected_bytes, format::kPageBytes);
-  const auto free_bytes = file.free_bytes();
   // A file that is made ahead of need leaves as much for the step that is under way.
   const std::uint64_t needed = 2 * wanted_bytes * std::max(setup_.files, 1U);
-  if (free_bytes && *free_bytes < needed) wanted_bytes = format::kPageBytes;
+  const auto is_too_much = [&] {
+    const auto free_bytes = file.free_bytes();
+    return free_bytes && *free_bytes < needed;
+  };
+  if (is_too_much() && !free_.empty()) give_up_free_files();
+  lacks_room_ = is_too_much();
+  if (lacks_room_) wanted_bytes = format::kPageBytes;
   const auto has_no_room = [](const Status& done) {
     return !done && done.error().kind() == ErrorClass::kNoSpace;
   };
@@ -178,7 +183,10 @@ Status DataFolder::reserve(storage::File& file, std::uint64_t expected_bytes) {
     give_up_free_files();
     reserved = allocate(wanted_bytes);
   }
-  if (has_no_room(reserved)) reserved = allocate(format::kPageBytes);
+  if (has_no_room(reserved)) {
+    lacks_room_ = true;
+    reserved = allocate(format::kPageBytes);
+  }
   if (!reserved && reserved.error().kind() == ErrorClass::kUnsupported) return {};
   return reserved;
 }
@@ -209,8 +217,10 @@ Result<DataFolder::FilePointer> DataFolder::open(const format::DataFileName& nam
                            format::text_of(header->dataset)});
 }
 
+/// The file that could take this one's room was made before it: what was short then is short now.
 Status DataFolder::recycle(const format::DataFileName& name) {
-  if (distrusted_.contains(name) || free_.size() >= setup_.free_files_max) return remove(name);
+  if (lacks_room_ || distrusted_.contains(name) || free_.size() >= setup_.free_files_max)
+    return remove(name);
   const std::string path = path_of(name);
   if (std::rename(path.c_str(), free_path_of(name).c_str()) != 0)
     return failure(system_error({.operation = "recycle", .path = path}, errno));

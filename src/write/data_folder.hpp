@@ -48,7 +48,7 @@ class DataFolder {
   Result<FilePointer> create(const format::DataFileName& name, std::uint64_t expected_bytes);
   /// One that is there. See FileLane::open().
   Result<FilePointer> open(const format::DataFileName& name);
-  /// Sets it aside; removes one that is not to be trusted.
+  /// Sets it aside; removes one that is not to be trusted, or whose room is needed.
   Status recycle(const format::DataFileName& name);
   /// Its bytes could not be made durable: it is not to be used again.
   void distrust(const format::DataFileName& name) { distrusted_.insert(name); }
@@ -79,6 +79,7 @@ class DataFolder {
   const Setup setup_;
   std::optional<storage::FileSystem> file_system_;
   bool has_said_default_stripes_ = false;
+  bool lacks_room_ = false;  ///< for what the last new file was to have reserved
   std::vector<format::DataFileName> free_;  ///< by the names that they had
   std::set<format::DataFileName> distrusted_;
 };

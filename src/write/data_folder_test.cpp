@@ -72,5 +72,25 @@ TEST(DataFolder, makes_files_as_ever_where_lustre_refuses_a_layout) {
   EXPECT_TRUE(folder.open({.group = 1, .file = 0}));
 }
 
+// Where there is room for one step more than is kept, files kept for later would take that.
+TEST(DataFolder, keeps_no_file_for_later_where_there_is_no_room_to_reserve) {
+  const storage::TemporaryFolder place;
+  DataFolder folder({.folder = place.path(), .free_files_max = 4});
+  const std::uint64_t too_much = std::filesystem::space(place.path()).available / 3 * 2;
+  for (const std::uint64_t group : {1U, 2U})
+    ASSERT_TRUE(folder.create({.group = group, .file = 0}, 4096));
+  for (const std::uint64_t group : {1U, 2U})
+    ASSERT_TRUE(folder.recycle({.group = group, .file = 0}));
+  EXPECT_EQ(folder.free_files(), 2U);
+  ASSERT_TRUE(folder.create({.group = 3, .file = 0}, too_much));
+  EXPECT_EQ(folder.free_files(), 0U) << "one was taken, one given up";
+  EXPECT_TRUE(folder.recycle({.group = 3, .file = 0}));
+  EXPECT_EQ(folder.free_files(), 0U);
+  EXPECT_TRUE(std::filesystem::is_empty(place.path()));
+  ASSERT_TRUE(folder.create({.group = 4, .file = 0}, 4096));
+  EXPECT_TRUE(folder.recycle({.group = 4, .file = 0}));
+  EXPECT_EQ(folder.free_files(), 1U) << "there is room again";
+}
+
 }  // namespace
 }  // namespace forebay::write

@@ -89,8 +89,10 @@ class QueuedLane final : public FileLane {
   void sync(const std::shared_ptr<DataFile>& file, Done done) override;
   void seal(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes, Done done) override;
   void cut(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes) override;
+  void punch(const std::shared_ptr<DataFile>& file, std::vector<ByteRange> places) override;
   void sync_folder(Done done) override;
   void recycle(format::DataFileName name, Done done) override;
+  void give_up_free_files() override;
   void remove(format::DataFileName name, Done done) override;
   void run(std::function<void()> errand) override;
   void stop(const Error& why) override;
@@ -232,6 +234,13 @@ void QueuedLane::cut(const std::shared_ptr<DataFile>& file, std::uint64_t end_by
       [file, end_bytes](const auto& /*refused*/) { std::ignore = core_of(*file).cut(end_bytes); });
 }
 
+void QueuedLane::punch(const std::shared_ptr<DataFile>& file, std::vector<ByteRange> places) {
+  errands_->add([file, places = std::move(places)](const auto& /*refused*/) {
+    for (const ByteRange& place : places)
+      std::ignore = core_of(*file).punch(place);
+  });
+}
+
 void QueuedLane::errand(std::function<Status()> work, Done done) {
   errands_->add([work = std::move(work), done = std::move(done)](const auto& refused) {
     done(refused ? Status(failure(*refused)) : work());
@@ -244,6 +253,10 @@ void QueuedLane::sync_folder(Done done) {
 
 void QueuedLane::recycle(format::DataFileName name, Done done) {
   errand([this, name] { return folder_->recycle(name); }, std::move(done));
+}
+
+void QueuedLane::give_up_free_files() {
+  run([this] { folder_->give_up_free_files(); });
 }
 
 /// Nobody knows any more of a file that is made after it was removed.

@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "format/records.hpp"
 #include "storage/stripes.hpp"
@@ -106,13 +107,20 @@ class FileLane {
   /// lasts when a sync does, and nobody waits for it.
   virtual void cut(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes) = 0;
 
+  /// The same of places in its midst, where nobody writes any more that matters; a file system that
+  /// cannot do it keeps them.
+  virtual void punch(const std::shared_ptr<DataFile>& file, std::vector<ByteRange> places) = 0;
+
   /// Names of files made before are durable. Costs up to a third of a second on a busy disk.
   virtual void sync_folder(Done done) = 0;
 
   /// A file of which no step is left: kept under a name that readers do not look at, for a later
-  /// create(), or removed if there are enough or it could not be synced here. Readers that have it
-  /// open go on to see its bytes until they are written over.
+  /// create(). Removed if there are enough, if it could not be synced here, or if the file system
+  /// had no room to reserve for the last create(). Readers that have it open go on to see its bytes
+  /// until they are written over.
   virtual void recycle(format::DataFileName name, Done done) = 0;
+  /// Removes what recycle() has kept: the room is needed now.
+  virtual void give_up_free_files() = 0;
   /// Removes the file, also after stop(), and after a create() of it that was asked for before. One
   /// that is not there is no failure.
   virtual void remove(format::DataFileName name, Done done) = 0;

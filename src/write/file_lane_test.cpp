@@ -357,6 +357,27 @@ TEST(FileLane, more_than_half_of_what_is_free_is_not_reserved_ahead) {
   EXPECT_EQ(std::filesystem::file_size(site / text_of(second)), 2_MiB);
 }
 
+TEST(FileLane, places_in_the_midst_of_a_file_are_given_back) {
+  Site site({"", storage::BackendChoice::kThreads, Access::kBuffered});
+  Bench bench(site, Access::kBuffered);
+  const auto file = stream::must(bench.create(kFirst, 0));
+  EXPECT_TRUE(works(bench.write(file, kPage, 1_MiB)));
+  EXPECT_TRUE(works(bench.sync(file)));
+  const auto blocks = [&] {
+    struct stat facts{};
+    EXPECT_EQ(::stat((site / text_of(kFirst)).c_str(), &facts), 0);
+    return facts.st_blocks;
+  };
+  const auto before = blocks();
+  bench.lane->punch(file, {{kPage, 256_KiB}, {512_KiB, 256_KiB}});
+  std::promise<void> punched;
+  bench.lane->run([&punched] { punched.set_value(); });
+  ASSERT_EQ(punched.get_future().wait_for(kPatience), std::future_status::ready);
+  if (blocks() == before) GTEST_SKIP() << "the file system does not give back places";
+  EXPECT_EQ(before - blocks(), static_cast<blkcnt_t>(512_KiB / 512));
+  EXPECT_EQ(std::filesystem::file_size(site / text_of(kFirst)), kPage + 1_MiB);
+}
+
 TEST(FileLane, what_does_not_suit_direct_access_is_refused) {
   Site site({"", storage::BackendChoice::kThreads, Access::kDirect});
   if (const std::string reason = site.reason_against(); !reason.empty()) GTEST_SKIP() << reason;

@@ -135,6 +135,7 @@ void FileOwner::answer(const Question& question) {
   const std::uint64_t alignment = context_.plan().alignment_bytes;
   const std::uint64_t place = format::round_up(its.end, alignment);
   its.end = place + format::round_up(question.bytes, alignment);
+  its.places.insert_or_assign(place, Place{question.step, its.end - place});
   context_.send(question.writer, LetterKind::kPlace, {question.number, place}, {});
 }
 
@@ -142,10 +143,12 @@ void FileOwner::trim(std::uint64_t group, const ByteRange& room, std::uint64_t n
   const auto found = groups_.find(group);
   if (found == groups_.end()) return;
   const std::uint64_t alignment = context_.plan().alignment_bytes;
-  std::uint64_t& end = found->second.end;
+  GroupFile& its = found->second;
   // Behind it something else may lie by now; then the room is lost.
-  if (end == room.offset + format::round_up(room.size, alignment))
-    end = room.offset + format::round_up(needed_bytes, alignment);
+  if (its.end != room.offset + format::round_up(room.size, alignment)) return;
+  its.end = room.offset + format::round_up(needed_bytes, alignment);
+  if (const auto place = its.places.find(room.offset); place != its.places.end())
+    place->second.bytes = its.end - room.offset;
 }
 
 void FileOwner::turn_over(comm::Rank writer) {
@@ -256,6 +259,7 @@ void FileOwner::encode(const StepName& step, const std::shared_ptr<Sealing>& sea
   GroupFile& its = groups_.at(step.group);
   sealing->offset = its.end;
   its.end += sealing->builder->encoded_bytes();
+  its.places.insert_or_assign(sealing->offset, Place{step, its.end - sealing->offset});
   context_.lane().run([this, step, sealing] {
     auto encoded = sealing->builder->encode(sealing->offset);
     if (encoded)
@@ -314,10 +318,16 @@ void FileOwner::resolved(const StepName& step, const Status& outcome) {
   if (!outcome) {
     failed_.insert(step);
     std::erase_if(queue_, [&](const Question& one) { return one.step == step; });
+    if (outcome.error().kind() == ErrorClass::kNoSpace) context_.lane().give_up_free_files();
   }
   if (group == groups_.end()) return;
   GroupFile& its = group->second;
-  if (outcome) its.has_steps_to_keep = true;
+  if (outcome) {
+    its.has_steps_to_keep = true;
+    std::erase_if(its.places, [&](const auto& place) { return place.second.step == step; });
+  } else {
+    punch_failed(its);
+  }
   its.unanswered.erase(step);
   its.steps.insert(step);
   its.over.insert(step);
@@ -325,13 +335,29 @@ void FileOwner::resolved(const StepName& step, const Status& outcome) {
   if (is_full && its.over.size() == its.steps.size()) retire(step.group);
 }
 
+/// Steps to come may need the room of those that failed. What ranks still write for these fills a
+/// place again, which is why all of them are punched each time.
+void FileOwner::punch_failed(const GroupFile& its) {
+  if (!its.file || context_.plan().steps_per_group == 1) return;
+  std::vector<ByteRange> failed;
+  for (const auto& [offset, place] : its.places) {
+    if (!failed_.contains(place.step)) continue;
+    if (!failed.empty() && failed.back().end() == offset)
+      failed.back().size += place.bytes;
+    else
+      failed.push_back({offset, place.bytes});
+  }
+  if (!failed.empty()) context_.lane().punch(its.file, std::move(failed));
+}
+
 /// A file of which nothing was published goes; others may still write to it, and lose nothing. Who
 /// keeps one that was not sealed keeps no more room than its steps have.
 void FileOwner::retire(std::uint64_t group) {
   const GroupFile its = std::move(groups_.extract(group).mapped());
   if (!its.has_steps_to_keep && its.unanswered.empty())
-    context_.lane().remove(name_of_file(group), [](const Status& /*done*/) {});
-  else if (its.file && its.steps_durable < context_.plan().steps_per_group)
+    return context_.lane().remove(name_of_file(group), [](const Status& /*done*/) {});
+  punch_failed(its);
+  if (its.file && its.steps_durable < context_.plan().steps_per_group)
     context_.lane().cut(its.file, its.end);
 }
 

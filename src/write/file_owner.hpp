@@ -65,11 +65,17 @@ class FileOwner {
     std::uint64_t number = 0;
     std::uint64_t bytes = 0;
   };
+  /// What a step was given of a file.
+  struct Place {
+    StepName step;
+    std::uint64_t bytes = 0;
+  };
   /// The file of one group.
   struct GroupFile {
     std::shared_ptr<DataFile> file;  ///< null while it is being made
     std::optional<Error> failure;
     std::uint64_t end = format::kPageBytes;  ///< places are given out from here on
+    std::map<std::uint64_t, Place> places;   ///< by offset, of steps that are not published
     std::vector<Question> waiting;           ///< until it is there
     std::set<StepName> steps;
     std::set<StepName> over;  ///< of these: published, or failed
@@ -94,6 +100,7 @@ class FileOwner {
   void create(std::uint64_t group);
   void made(std::uint64_t group, const Result<std::shared_ptr<DataFile>>& file);
   void answer(const Question& question);
+  void punch_failed(const GroupFile& its);
   void give_turn(TimePoint now);
   void seal(const StepName& step, Parts& parts);
   void encode(const StepName& step, const std::shared_ptr<Sealing>& sealing);

@@ -493,6 +493,38 @@ TEST_F(FileOwnerAlone, a_file_in_which_a_step_failed_keeps_no_room_for_it) {
   EXPECT_EQ(cut().size(), 1U);
 }
 
+// The room of steps that had failed was kept, and every further one needed more.
+TEST_F(FileOwnerAlone, the_room_of_a_failed_step_is_given_back_while_its_file_is_used) {
+  start_with_file(shared_file(3));
+  const auto punched = [this] { return context_->asked(LaneCall::kPunch); };
+  owner_->asked({0}, step_of_group(1, 1), 0, 1);
+  owner_->resolved(step_of_group(1, 1), {});
+  owner_->asked({0}, step_of_group(2, 1), 1, 1);
+  owner_->asked({1}, step_of_group(3, 1), 2, 1);
+  owner_->asked({2}, step_of_group(2, 1), 3, 1);
+  owner_->trim(1, {4 * kAlignmentBytes, 1}, 0);  // the last one is not needed
+  owner_->asked({1}, step_of_group(3, 1), 4, 1);
+  EXPECT_TRUE(punched().empty());
+  owner_->resolved(step_of_group(2, 1), failed("skipped"));
+  ASSERT_EQ(punched().size(), 1U);
+  EXPECT_EQ(punched()[0].name.group, 1U);
+  EXPECT_EQ(punched()[0].offset, 2 * kAlignmentBytes);
+  EXPECT_EQ(punched()[0].size, kAlignmentBytes);
+  owner_->resolved(step_of_group(3, 1), failed("skipped"));
+  const std::uint64_t all = punched().back().offset + punched().back().size;
+  EXPECT_EQ(all, 5 * kAlignmentBytes) << "that of both";
+}
+
+TEST_F(FileOwnerAlone, a_full_disk_costs_the_files_that_are_kept_for_later) {
+  start_with_file(shared_file());
+  const auto given_up = [this] { return context_->asked(LaneCall::kGiveUpFreeFiles).size(); };
+  owner_->resolved(step_of_group(1, 1), failed("skipped"));
+  EXPECT_EQ(given_up(), 0U);
+  owner_->resolved(step_of_group(2, 2),
+                   forebay::failure({.kind = ErrorClass::kNoSpace, .operation = "write"}));
+  EXPECT_EQ(given_up(), 1U);
+}
+
 // Each stayed, with all its room, until the end.
 TEST_F(FileOwnerAlone, no_file_is_made_for_a_step_that_others_have_failed_with_before) {
   start_with_file(shared_file());

@@ -43,19 +43,22 @@ enum class LaneCall : std::uint8_t {
   kSync,
   kSeal,
   kCut,
+  kPunch,
   kSyncFolder,
   kRecycle,
   kRemove,
+  kGiveUpFreeFiles,
 };
 
 /// What a role has asked of its lane and has no answer to.
 struct LaneRequest {
   LaneCall call = LaneCall::kCreate;
   format::DataFileName name = {};
-  /// Of a write; where a sealed or cut file ends; what a new one expects.
+  /// Of a write, or of what is punched; where a sealed or cut file ends; what a new one expects.
   std::uint64_t offset = 0;
   std::span<const std::byte> bytes = {};
   std::function<void(const Status&)> answer = nullptr;
+  std::uint64_t size = 0;  ///< of what is punched
 };
 
 class TestFile final : public DataFile {
@@ -93,10 +96,15 @@ class TestLane final : public FileLane {
   void cut(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes) override {
     ask({LaneCall::kCut, file->name(), end_bytes, {}, nullptr});
   }
+  void punch(const std::shared_ptr<DataFile>& file, std::vector<ByteRange> places) override {
+    for (const ByteRange& place : places)
+      ask({LaneCall::kPunch, file->name(), place.offset, {}, nullptr, place.size});
+  }
   void sync_folder(Done done) override { ask({LaneCall::kSyncFolder, {}, 0, {}, std::move(done)}); }
   void recycle(format::DataFileName name, Done done) override {
     ask({LaneCall::kRecycle, name, 0, {}, std::move(done)});
   }
+  void give_up_free_files() override { ask({.call = LaneCall::kGiveUpFreeFiles}); }
   void remove(format::DataFileName name, Done done) override {
     ask({LaneCall::kRemove, name, 0, {}, std::move(done)});
   }

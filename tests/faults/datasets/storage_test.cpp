@@ -206,6 +206,41 @@ TEST_F(OnBadStorage, that_is_full_says_so_and_smaller_steps_go_on) {
   expect_to_go_on(3);
 }
 
+// What was kept for later took the room of every second step.
+TEST_F(OnBadStorage, with_room_for_one_step_more_than_are_kept_takes_every_step) {
+  const SmallMemory memory(40_MiB);
+  WritePlan plan = small_plan();
+  plan.keep = 1;
+  open(memory.path() + "/run.fb", plan);
+  for (std::uint64_t number = 2; number < 9; ++number) {
+    const auto receipt = write_mebibytes(*dataset_, number, 15);
+    ASSERT_TRUE(receipt) << "step " << number << ": " << receipt.error().message();
+    EXPECT_TRUE(read::eventually([&] { return memory.free_bytes() > 20_MiB; }))
+        << "the step before " << number << " still takes room";
+  }
+}
+
+// Each step that failed took its room from those that came after it.
+TEST_F(OnBadStorage, that_was_full_takes_further_steps_into_the_same_file) {
+  const SmallMemory memory(24_MiB);
+  WritePlan plan = small_plan();
+  plan.steps_per_group = 16;
+  open(memory.path() + "/run.fb", plan);
+  for (std::uint64_t number = 2; number < 6; ++number) {
+    EXPECT_EQ(error_class(write_mebibytes(*dataset_, number, 32)), ErrorClass::kNoSpace);
+    EXPECT_TRUE(read::eventually([&] { return memory.free_bytes() > 18_MiB; }))
+        << "what failed still takes room";
+  }
+  const auto receipt = write_mebibytes(*dataset_, 6, 12);
+  EXPECT_TRUE(receipt) << receipt.error().message();
+  std::ignore = dataset_->close();  // tells of the steps that failed
+  dataset_.reset();
+  runtime_.reset();
+  const auto reader = StepReader::open(path_);
+  ASSERT_TRUE(reader) << reader.error().message();
+  EXPECT_EQ(reader->steps(), (std::vector<std::uint64_t>{1, 6}));
+}
+
 /// Without delays: what counts is that the kernel tells of a write that was done in part as EIO.
 TEST_F(OnBadStorage, that_is_full_below_fuse_says_so_and_smaller_steps_go_on) {
   const SmallMemory memory(16_MiB);
