@@ -109,7 +109,9 @@ Result<std::unique_ptr<PartStore>> Stores::open_dataset(const std::string& path,
 
 Status Stores::make_runtime(Team& team) {
   if (runtime_) return {};
-  const Result<RuntimeOptions> options = options_from_environment();
+  Result<RuntimeOptions> options = options_from_environment();
+  static StreamLog warnings(stderr, LogLevel::kWarning);
+  if (options && team.rank() == 0) options->log = &warnings;
   const Status agreed = team.agree(options ? Status() : failure(options.error()));
   if (agreed) runtime_ = make_runtime_(*options);
   return agreed;

@@ -76,6 +76,7 @@ class RuntimeCore {
 
   /// Who wonders why a file is read as it is finds the answer in the log.
   void tell_of(const std::string& path, const ReadPlan& plan) const;
+  void log(LogLevel level, const std::string& text) const;
 
   /// Closes what is open, so that nobody waits for agents that are gone.
   void stop();
@@ -99,7 +100,6 @@ class RuntimeCore {
   write::OpenRequest dataset_request() const;
   Result<std::unique_ptr<write::Summons>> connect_to_first() const;
   void serve_datasets(write::Summons& summons);
-  void log(LogLevel level, const std::string& text) const;
 
   const RuntimeOptions options_;
   const KnownStorage storage_;

@@ -79,6 +79,8 @@ Result<StoredDataset> Runtime::open_dataset(const std::string& path, const Store
   if (!core_->ranks()) return failure(located(core_->ranks().error(), path));
   auto steps = restore::read_together(**core_->ranks(), path);
   if (!steps) return failure(steps.error());
+  for (const Error& damage : steps->damages)
+    core_->log(LogLevel::kWarning, path + ": " + damage.message());
   auto turns = open_turns(*core_, options);
   if (!turns) return failure(located(turns.error(), path));
   const auto opener = [core = core_](const auto& file, ByteRange extent, const ReadPlan& plan,

@@ -12,7 +12,10 @@
 
 #include "base/few_files_testing.hpp"
 #include "base/sanitizer.hpp"
+#include "format/repair.hpp"
 #include "runtime/stored_testing.hpp"
+#include "runtime/testing.hpp"
+#include "write/lease.hpp"
 
 namespace forebay {
 namespace {
@@ -146,6 +149,63 @@ TEST_F(StoredFaults, a_lost_file_costs_what_was_in_it) {
         EXPECT_EQ(error.kind(), ErrorClass::kNotFound);
         EXPECT_EQ(error.path(), file(2));
       });
+}
+
+class DamagedSlot : public StoredFaults {
+ protected:
+  void SetUp() override {
+    for (const std::uint64_t step : {4U, 5U, 6U})
+      writer_.write({.step = step,
+                     .files = 1,
+                     .blocks = {{.field = {.name = "p", .type = ElementType::kFloat64},
+                                 .part = 0,
+                                 .start = {},
+                                 .shape = {1},
+                                 .raw = raw_of(std::vector<double>{1.5})}}});
+    flip(path_ + "/commits", 3 % 2 * format::kPageBytes + 40);
+  }
+  bool has_warned() const {
+    const auto lines = log_.lines();
+    return lines.size() == 1 && lines[0].find("commits") != std::string::npos;
+  }
+
+  Warnings log_;
+};
+
+// The step before was read, and the damaged slot written over, without a word.
+TEST_F(DamagedSlot, is_told_and_costs_no_step_that_was_closed_well) {
+  Runtime runtime({.log = &log_});
+  {
+    const auto stored = runtime.open_dataset(path_);
+    ASSERT_TRUE(stored) << stored.error().message();
+    EXPECT_EQ(stored->steps().back(), 5U);
+    EXPECT_TRUE(has_warned());
+  }
+  const auto refused = runtime.dataset(path_);
+  ASSERT_EQ(error_class(refused), ErrorClass::kDamage);
+  EXPECT_TRUE(mentions(refused.error(), "step 6")) << refused.error().message();
+  EXPECT_TRUE(mentions(refused.error(), "forebay repair")) << refused.error().message();
+  ASSERT_TRUE(format::repair(path_, format::RepairMode::kWrite));
+  EXPECT_TRUE(runtime.dataset(path_));
+  EXPECT_EQ(runtime.open_dataset(path_)->steps().back(), 6U);
+}
+
+TEST_F(DamagedSlot, of_a_crash_is_told_and_hinders_nobody) {
+  format::Owner dead = write::this_process();
+  ++dead.process_start;
+  std::ofstream(path_ + "/owner") << format::encode_owner(dead);
+  Runtime runtime({.log = &log_});
+  const auto dataset = runtime.dataset(path_);
+  ASSERT_TRUE(dataset) << dataset.error().message();
+  EXPECT_TRUE(has_warned());
+}
+
+TEST_F(DamagedSlot, of_a_step_that_is_not_whole_hinders_nobody) {
+  std::filesystem::resize_file(file(0, 2), format::kPageBytes);
+  Runtime runtime({.log = &log_});
+  const auto dataset = runtime.dataset(path_);
+  ASSERT_TRUE(dataset) << dataset.error().message();
+  EXPECT_TRUE(has_warned());
 }
 
 // A share of the parts that are left looked like a share of all.

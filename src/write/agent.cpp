@@ -319,10 +319,11 @@ void Agent::read_as_coordinator(comm::Rank from,
 
 void Agent::read_resolved(const comm::LinkHeader& header, std::span<const std::byte> payload) {
   const StepName step = step_of(header);
-  const bool is_published = header.words[2] != 0;
+  const auto fate = static_cast<StepFate>(header.words[2]);
+  const bool is_published = fate == StepFate::kPublished;
   const Status outcome = is_published ? Status() : Status(tl::unexpect, comm::error_from(payload));
   writer_.resolved(step, outcome);
-  if (owner_) owner_->resolved(step, outcome);
+  if (owner_) owner_->resolved(step, fate, outcome);
   if (member_) member_->resolved(step, outcome);
 }
 

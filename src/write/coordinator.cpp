@@ -103,26 +103,38 @@ void Coordinator::publish(const StepName& step, const Collected& collected) {
     entry.raw_bytes += letter.raw_bytes;
     entry.stored_bytes += letter.stored_bytes;
   }
-  const auto over = [this, step](const Status& outcome) {
-    context_.post([this, step, outcome] {
-      resolve(step, outcome);
+  const auto over = [this, step](StepFate fate, const Status& outcome) {
+    context_.post([this, step, fate, outcome] {
+      resolve(step, fate, outcome);
       publish_next();
     });
   };
   const auto publish_it = [this, entry, over] {
     // Whoever was stopped for long may have been taken for dead, and somebody else publishes now.
-    const Status is_mine = lease_.check();
-    const Status published = is_mine ? publisher_->publish(entry) : is_mine;
-    over(published);
-    if (published) prune();
+    if (const Status is_mine = lease_.check(); !is_mine) return over(StepFate::kFailed, is_mine);
+    const Status published = publisher_->publish(entry);
+    if (!published) return over(fate_of_failed(), why_not_published(published));
+    over(StepFate::kPublished, published);
+    prune();
   };
   // The names of new files are made durable once for the step, by who publishes it.
   context_.lane().sync_folder([this, over, publish_it](const Status& outcome) {
     if (outcome)
       context_.lane().run(publish_it);
     else
-      over(outcome);
+      over(StepFate::kFailed, outcome);
   });
+}
+
+/// On the lane's thread, as:
+StepFate Coordinator::fate_of_failed() const {
+  return publisher_->is_replaced() ? StepFate::kUnknown : StepFate::kFailed;
+}
+
+/// If somebody else writes the dataset now, that says more.
+Status Coordinator::why_not_published(const Status& told) const {
+  const Status is_mine = lease_.check();
+  return publisher_->is_replaced() && !is_mine ? is_mine : told;
 }
 
 /// On the lane's thread, once the new step is durable: what is too old goes, and the owners of its
@@ -157,18 +169,18 @@ void Coordinator::skip(const StepName& step, const Error& why) {
   const auto found = steps_.find(step);
   // All of it is durable already: what fails now is a later step's concern.
   if (found == steps_.end() || found->second.is_publishing) return;
-  resolve(step, Status(tl::unexpect, why));
+  resolve(step, StepFate::kFailed, Status(tl::unexpect, why));
   publish_next();
 }
 
-void Coordinator::resolve(const StepName& step, const Status& outcome) {
+void Coordinator::resolve(const StepName& step, StepFate fate, const Status& outcome) {
   steps_.erase(step);
   if (outcome)
     newest_published_ = step;
   else
     skipped_.insert(step);
   const comm::Bytes why = outcome ? comm::Bytes() : comm::to_bytes(outcome.error());
-  to_all(LetterKind::kResolved, words_of(step, outcome ? 1 : 0), why);
+  to_all(LetterKind::kResolved, words_of(step, static_cast<std::uint64_t>(fate)), why);
 }
 
 void Coordinator::to_all(LetterKind kind,

@@ -65,7 +65,9 @@ class Coordinator {
   Collected* find_or_begin(const StepName& step);
   void publish_next();
   void publish(const StepName& step, const Collected& collected);
-  void resolve(const StepName& step, const Status& outcome);
+  void resolve(const StepName& step, StepFate fate, const Status& outcome);
+  StepFate fate_of_failed() const;
+  Status why_not_published(const Status& told) const;
   void prune();
   void let_go(const format::DataFileName& name);
   void skip(const StepName& step, const Error& why);

@@ -15,6 +15,7 @@
 
 #include "base/testing.hpp"
 #include "comm/error_bytes.hpp"
+#include "write/fence.hpp"
 #include "write/role_testing.hpp"
 
 namespace forebay::write {
@@ -46,6 +47,7 @@ comm::Bytes fields(ElementType type = ElementType::kFloat64) {
 /// What all ranks were told of a step.
 struct Outcome {
   std::uint64_t step = 0;
+  StepFate fate = StepFate::kFailed;
   std::set<std::uint32_t> told;
   std::string failure;  ///< empty: published
 };
@@ -86,11 +88,12 @@ class CoordinatorAlone : public ::testing::Test {
   std::vector<Outcome> outcomes() {
     std::vector<Outcome> found;
     for (const Sent& letter : context_->take(LetterKind::kResolved)) {
-      const bool is_published = letter.words[2] != 0;
+      const auto fate = static_cast<StepFate>(letter.words[2]);
       const bool is_new = found.empty() || found.back().step != letter.words[0];
       if (is_new) found.push_back({.step = letter.words[0], .told = {}, .failure = {}});
       found.back().told.insert(letter.to);
-      if (!is_published) found.back().failure = comm::error_from(letter.payload).message();
+      found.back().fate = fate;
+      if (fate != StepFate::kPublished) found.back().failure = comm::error_from(letter.payload).message();
     }
     return found;
   }
@@ -374,6 +377,21 @@ TEST_F(CoordinatorAlone, publishes_nothing_more_when_somebody_else_has_the_lease
   EXPECT_TRUE(sync_folder());
   EXPECT_NE(outcome().failure, "");
   EXPECT_EQ(published(), Steps{1});
+  EXPECT_TRUE(context_->take(LetterKind::kPruned).empty());
+}
+
+// It was stopped after it had looked for its lease, and woke when somebody else had all in hand.
+TEST_F(CoordinatorAlone, a_step_that_a_follower_may_have_found_is_told_as_that) {
+  start(2, plan(1));
+  complete(1);
+  EXPECT_TRUE(sync_folder());
+  EXPECT_EQ(outcome().fate, StepFate::kPublished);
+  ASSERT_TRUE(fence_commits(folder_.path()));
+  complete(2);
+  EXPECT_TRUE(sync_folder());
+  const Outcome told = outcome();
+  EXPECT_EQ(told.fate, StepFate::kUnknown);
+  EXPECT_THAT(told.failure, HasSubstr("somebody else writes the dataset now"));
   EXPECT_TRUE(context_->take(LetterKind::kPruned).empty());
 }
 

@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include <sys/stat.h>
 
 #include "base/assert.hpp"
+#include "format/repair.hpp"
+#include "write/fence.hpp"
 #include "write/leftovers.hpp"
 
 namespace forebay::write {
@@ -24,6 +28,46 @@ Status make_folder(const std::string& path) {
   return failure(system_error({.operation = "make a dataset", .path = path}, errno));
 }
 
+/// Where a full disk has no room for the copy, what a killed writer left goes first.
+Status fence(const std::string& path) {
+  Status fenced = fence_commits(path);
+  if (fenced || fenced.error().kind() != ErrorClass::kNoSpace) return fenced;
+  const auto publisher = Publisher::open(path);
+  if (!publisher) return failure(publisher.error());
+  if ((*publisher)->may_remove_others())
+    remove_leftovers(path, (*publisher)->steps(), std::numeric_limits<std::uint64_t>::max());
+  return fence_commits(path);
+}
+
+/// A step that is whole in its files, of which no table tells.
+Result<std::optional<std::uint64_t>> find_lost_step(const std::string& path) {
+  const auto report = format::repair(path, format::RepairMode::kLookOnly);
+  if (!report) return failure(report.error());
+  for (const format::RepairedStep& step : report->steps)
+    if (step.fate == format::RepairedStep::Fate::kRecovered) return step.step;
+  return std::nullopt;
+}
+
+/// Going on writes over the damaged slot, and then nothing tells any more that there was a step. A
+/// crash may leave a slot like that of a step that nobody was told of; but who ended well did not.
+Status check_damages(const Publisher& publisher, const Lease& lease, const std::string& path,
+                     LogSink* log) {
+  if (publisher.damages().empty()) return {};
+  for (const Error& damage : publisher.damages())
+    if (log != nullptr) log->write(LogLevel::kWarning, path + ": " + damage.message());
+  if (lease.has_followed()) return {};
+  const auto lost = find_lost_step(path);
+  if (!lost) return failure(lost.error());
+  if (!*lost) return {};
+  return failure({.kind = ErrorClass::kDamage,
+                  .operation = "open for writing",
+                  .path = path,
+                  .cause = "step " + std::to_string(**lost) +
+                           " is whole in its files, but a damaged slot of commits does not tell "
+                           "of it any more; it would be lost by going on: run `forebay repair` "
+                           "first"});
+}
+
 /// What travels before the path and the plan.
 struct Head {
   Found found;
@@ -32,7 +76,10 @@ struct Head {
 
 }  // namespace
 
-Result<Decision> decide(const std::string& path, const WriteFacts& facts, const WritePlan& wanted) {
+Result<Decision> decide(const std::string& path,
+                        const WriteFacts& facts,
+                        const WritePlan& wanted,
+                        LogSink* log) {
   auto plan = plan_write(facts, wanted);
   if (!plan) return failure(located(plan.error(), path));
   Decision decision{.path = path, .plan = std::move(*plan)};
@@ -40,8 +87,11 @@ Result<Decision> decide(const std::string& path, const WriteFacts& facts, const 
   auto lease = Lease::acquire(path);
   if (!lease) return failure(lease.error());
   decision.lease = std::move(*lease);
+  if (const Status fenced = fence(path); !fenced) return failure(fenced.error());
   auto publisher = Publisher::open(path);
   if (!publisher) return failure(publisher.error());
+  const Status sound = check_damages(**publisher, *decision.lease, path, log);
+  if (!sound) return failure(sound.error());
   decision.publisher = std::move(*publisher);
   Found& found = decision.found;
   found.lease = decision.lease->owner().nonce;

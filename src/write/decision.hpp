@@ -4,6 +4,7 @@
 #pragma once
 
 #include <forebay/error.hpp>
+#include <forebay/log.hpp>
 #include <forebay/write_plan.hpp>
 
 #include <cstdint>
@@ -38,8 +39,12 @@ struct Decision {
 };
 
 /// Makes what is made once: the folder, the lease, the list of steps; and removes what others left
-/// behind.
-Result<Decision> decide(const std::string& path, const WriteFacts& facts, const WritePlan& wanted);
+/// behind. What is damaged in that list is told to `log`, which may be null; kDamage if that has
+/// cost a step which the data files still have, unless it may be one that a crash left unfinished.
+Result<Decision> decide(const std::string& path,
+                        const WriteFacts& facts,
+                        const WritePlan& wanted,
+                        LogSink* log = nullptr);
 
 /// For other ranks, without what is the first one's alone; and back.
 comm::Bytes bytes_of(const Decision& decision);

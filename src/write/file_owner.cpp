@@ -312,7 +312,7 @@ void FileOwner::tell_sealed(const StepName& step, const Sealing& sealing) {
                 bytes_of_letter(letter));
 }
 
-void FileOwner::resolved(const StepName& step, const Status& outcome) {
+void FileOwner::resolved(const StepName& step, StepFate fate, const Status& outcome) {
   steps_.erase(step);
   const auto group = groups_.find(step.group);
   if (!outcome) {
@@ -322,7 +322,7 @@ void FileOwner::resolved(const StepName& step, const Status& outcome) {
   }
   if (group == groups_.end()) return;
   GroupFile& its = group->second;
-  if (outcome) {
+  if (fate != StepFate::kFailed) {
     its.has_steps_to_keep = true;
     std::erase_if(its.places, [&](const auto& place) { return place.second.step == step; });
   } else {

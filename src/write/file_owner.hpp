@@ -50,7 +50,7 @@ class FileOwner {
                  std::uint64_t all_bytes);
   /// Tells the coordinator now, and whenever it changes, which ranks' parts have not come.
   void tell_missing(const StepName& step);
-  void resolved(const StepName& step, const Status& outcome);
+  void resolved(const StepName& step, StepFate fate, const Status& outcome);
   void gone(comm::Rank rank, const Error& why);
   /// Files that nobody needed go.
   void end();

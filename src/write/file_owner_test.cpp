@@ -84,6 +84,10 @@ class FileOwnerAlone : public ::testing::Test {
     const comm::Bytes bytes = to_bytes(part);
     owner_->part_came({rank}, name, bytes, bytes.size());
   }
+  void publish(const StepName& name) { owner_->resolved(name, StepFate::kPublished, {}); }
+  void fail(const StepName& name, const std::string& cause, int error_number = EIO) {
+    owner_->resolved(name, StepFate::kFailed, failed(cause, error_number));
+  }
   std::string failure() {
     const Sent letter = context_->take_one(LetterKind::kFailed);
     EXPECT_EQ(letter.to, Routes::coordinator());
@@ -274,7 +278,7 @@ TEST_F(FileOwnerAlone, questions_of_a_failed_step_hold_up_no_turn) {
   owner_->asked({2}, step_of_group(1, 1), 0, 100);
   owner_->asked({0}, step_of_group(2, 2), 0, 100);
   given();
-  owner_->resolved(step_of_group(1, 1), failed("skipped"));
+  fail(step_of_group(1, 1), "skipped");
   owner_->turn_over({1});
   EXPECT_EQ(given(), (Places{{0, 0, kPageBytes}}));
 }
@@ -345,7 +349,7 @@ TEST_F(FileOwnerAlone, whose_part_is_missing_is_told_when_asked_and_again_when_o
   EXPECT_EQ(told(), Ranks{});
   owner_->tell_missing(step_of_group(2, 2));
   EXPECT_EQ(told(), (Ranks{0, 1, 2})) << "of a step that nobody has begun";
-  owner_->resolved(step_of_group(2, 2), failed("skipped"));
+  fail(step_of_group(2, 2), "skipped");
   owner_->tell_missing(step_of_group(2, 2));
   EXPECT_TRUE(context_->take(LetterKind::kMissing).empty());
 }
@@ -365,7 +369,7 @@ TEST_F(FileOwnerAlone, a_file_of_several_steps_is_cut_to_its_length_with_the_las
   EXPECT_TRUE(context_->asked(LaneCall::kSeal).empty());
   EXPECT_TRUE(context_->answer(LaneCall::kSync));
   context_->take_one(LetterKind::kSealed);
-  owner_->resolved(step_of_group(1, 1), {});
+  publish(step_of_group(1, 1));
   tell_parts(step_of_group(2, 1));
   context_->answer(LaneCall::kWrite);
   EXPECT_TRUE(context_->asked(LaneCall::kSync).empty());
@@ -389,7 +393,7 @@ TEST_F(FileOwnerAlone, a_sync_that_fails_fails_the_step_and_its_file_goes) {
   context_->answer(LaneCall::kSeal, failed("lost bytes"));
   EXPECT_THAT(failure(), HasSubstr("lost bytes"));
   EXPECT_TRUE(context_->take(LetterKind::kSealed).empty());
-  owner_->resolved(step_of_group(1, 1), failed("lost bytes"));
+  fail(step_of_group(1, 1), "lost bytes");
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{1});
 }
 
@@ -407,7 +411,7 @@ TEST_F(FileOwnerAlone, what_comes_of_a_step_that_was_given_up_is_not_answered) {
   start_with_file(shared_file());
   owner_->asked({0}, step_of_group(1, 1), 0, 100);
   given();
-  owner_->resolved(step_of_group(1, 1), failed("skipped"));
+  fail(step_of_group(1, 1), "skipped");
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{1});
   tell_parts(step_of_group(1, 1));
   EXPECT_EQ(given(), Places{});
@@ -417,9 +421,9 @@ TEST_F(FileOwnerAlone, what_comes_of_a_step_that_was_given_up_is_not_answered) {
 TEST_F(FileOwnerAlone, a_file_with_a_published_step_stays_when_another_one_in_it_fails) {
   start_with_file(shared_file(2));
   owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  owner_->resolved(step_of_group(1, 1), {});
+  publish(step_of_group(1, 1));
   owner_->asked({0}, step_of_group(2, 1), 1, 100);
-  owner_->resolved(step_of_group(2, 1), failed("skipped"));
+  fail(step_of_group(2, 1), "skipped");
   EXPECT_TRUE(removed_groups().empty());
 }
 
@@ -429,12 +433,12 @@ TEST_F(FileOwnerAlone, a_file_stays_while_a_step_that_has_only_places_in_it_is_u
   owner_->asked({0}, step_of_group(2, 1), 1, 100);
   const Places first = given();
   const auto created = context_->asked(LaneCall::kCreate).size();
-  owner_->resolved(step_of_group(1, 1), {});
+  publish(step_of_group(1, 1));
   owner_->asked({1}, step_of_group(2, 1), 2, 100);
   EXPECT_EQ(context_->asked(LaneCall::kCreate).size(), created) << "not a second time";
   ASSERT_EQ(first.size(), 2U);
   EXPECT_EQ(given(), (Places{{1, 2, first[1].offset + kAlignmentBytes}}));
-  owner_->resolved(step_of_group(2, 1), failed("skipped"));
+  fail(step_of_group(2, 1), "skipped");
   EXPECT_TRUE(removed_groups().empty());
 }
 
@@ -442,9 +446,9 @@ TEST_F(FileOwnerAlone, a_file_stays_when_its_younger_step_fails_first) {
   start_with_file(shared_file(2));
   owner_->asked({0}, step_of_group(1, 1), 0, 100);
   owner_->asked({1}, step_of_group(2, 1), 1, 100);
-  owner_->resolved(step_of_group(2, 1), failed("abandoned"));
+  fail(step_of_group(2, 1), "abandoned");
   EXPECT_TRUE(removed_groups().empty());
-  owner_->resolved(step_of_group(1, 1), failed("abandoned"));
+  fail(step_of_group(1, 1), "abandoned");
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{1});
 }
 
@@ -457,6 +461,17 @@ TEST_F(FileOwnerAlone, a_step_that_the_coordinator_may_have_published_keeps_its_
   owner_->gone({Routes::coordinator()}, Error({.kind = ErrorClass::kClosed, .operation = "x"}));
   owner_->end();
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{2});
+}
+
+// Of a writer that was taken for dead while it published.
+TEST_F(FileOwnerAlone, a_step_that_somebody_else_may_have_found_keeps_its_file) {
+  start_with_file(shared_file(2));
+  owner_->asked({0}, step_of_group(1, 1), 0, 100);
+  owner_->resolved(step_of_group(1, 1), StepFate::kUnknown, failed("somebody else writes it"));
+  fail(step_of_group(2, 1), "skipped");
+  owner_->end();
+  EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{2}) << "that was made ahead";
+  EXPECT_TRUE(context_->asked(LaneCall::kPunch).empty());
 }
 
 TEST_F(FileOwnerAlone, an_end_in_the_midst_of_sealing_writes_no_index) {
@@ -472,7 +487,7 @@ TEST_F(FileOwnerAlone, an_end_in_the_midst_of_sealing_writes_no_index) {
 TEST_F(FileOwnerAlone, files_that_nobody_needed_go_at_the_end) {
   start_with_file(shared_file(2));
   owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  owner_->resolved(step_of_group(1, 1), {});
+  publish(step_of_group(1, 1));
   context_->answer_all(LaneCall::kCreate);  // of the second group, ahead
   owner_->end();
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{2});
@@ -483,10 +498,10 @@ TEST_F(FileOwnerAlone, files_that_nobody_needed_go_at_the_end) {
 TEST_F(FileOwnerAlone, a_file_in_which_a_step_failed_keeps_no_room_for_it) {
   start_with_file(shared_file(2));
   owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  owner_->resolved(step_of_group(1, 1), {});
+  publish(step_of_group(1, 1));
   owner_->asked({0}, step_of_group(2, 1), 1, 100);
   EXPECT_TRUE(cut().empty());
-  owner_->resolved(step_of_group(2, 1), failed("skipped"));
+  fail(step_of_group(2, 1), "skipped");
   ASSERT_EQ(cut().size(), 1U) << "nobody seals it";
   EXPECT_EQ(cut()[0].name.group, 1U);
   owner_->end();
@@ -498,19 +513,19 @@ TEST_F(FileOwnerAlone, the_room_of_a_failed_step_is_given_back_while_its_file_is
   start_with_file(shared_file(3));
   const auto punched = [this] { return context_->asked(LaneCall::kPunch); };
   owner_->asked({0}, step_of_group(1, 1), 0, 1);
-  owner_->resolved(step_of_group(1, 1), {});
+  publish(step_of_group(1, 1));
   owner_->asked({0}, step_of_group(2, 1), 1, 1);
   owner_->asked({1}, step_of_group(3, 1), 2, 1);
   owner_->asked({2}, step_of_group(2, 1), 3, 1);
   owner_->trim(1, {4 * kAlignmentBytes, 1}, 0);  // the last one is not needed
   owner_->asked({1}, step_of_group(3, 1), 4, 1);
   EXPECT_TRUE(punched().empty());
-  owner_->resolved(step_of_group(2, 1), failed("skipped"));
+  fail(step_of_group(2, 1), "skipped");
   ASSERT_EQ(punched().size(), 1U);
   EXPECT_EQ(punched()[0].name.group, 1U);
   EXPECT_EQ(punched()[0].offset, 2 * kAlignmentBytes);
   EXPECT_EQ(punched()[0].size, kAlignmentBytes);
-  owner_->resolved(step_of_group(3, 1), failed("skipped"));
+  fail(step_of_group(3, 1), "skipped");
   const std::uint64_t all = punched().back().offset + punched().back().size;
   EXPECT_EQ(all, 5 * kAlignmentBytes) << "that of both";
 }
@@ -518,10 +533,9 @@ TEST_F(FileOwnerAlone, the_room_of_a_failed_step_is_given_back_while_its_file_is
 TEST_F(FileOwnerAlone, a_full_disk_costs_the_files_that_are_kept_for_later) {
   start_with_file(shared_file());
   const auto given_up = [this] { return context_->asked(LaneCall::kGiveUpFreeFiles).size(); };
-  owner_->resolved(step_of_group(1, 1), failed("skipped"));
+  fail(step_of_group(1, 1), "skipped");
   EXPECT_EQ(given_up(), 0U);
-  owner_->resolved(step_of_group(2, 2),
-                   forebay::failure({.kind = ErrorClass::kNoSpace, .operation = "write"}));
+  fail(step_of_group(2, 2), "no room", ENOSPC);
   EXPECT_EQ(given_up(), 1U);
 }
 
@@ -529,7 +543,7 @@ TEST_F(FileOwnerAlone, a_full_disk_costs_the_files_that_are_kept_for_later) {
 TEST_F(FileOwnerAlone, no_file_is_made_for_a_step_that_others_have_failed_with_before) {
   start_with_file(shared_file());
   const auto created = [this] { return context_->asked(LaneCall::kCreate).size(); };
-  owner_->resolved(step_of_group(3, 3), failed("abandoned"));
+  fail(step_of_group(3, 3), "abandoned");
   owner_->asked({0}, step_of_group(2, 2), 0, 100);
   EXPECT_EQ(created(), 0U) << "of group 3";
   owner_->asked({0}, step_of_group(4, 4), 1, 100);
@@ -540,10 +554,10 @@ TEST_F(FileOwnerAlone, no_file_is_made_for_a_step_that_others_have_failed_with_b
 
 TEST_F(FileOwnerAlone, a_file_some_of_whose_steps_have_failed_before_is_done_with_the_others) {
   start_with_file(shared_file(2));
-  owner_->resolved(step_of_group(4, 3), failed("abandoned"));
+  fail(step_of_group(4, 3), "abandoned");
   owner_->asked({0}, step_of_group(3, 3), 0, 100);
   context_->answer_all(LaneCall::kCreate);
-  owner_->resolved(step_of_group(3, 3), failed("abandoned"));
+  fail(step_of_group(3, 3), "abandoned");
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{3});
 }
 

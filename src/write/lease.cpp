@@ -9,6 +9,9 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -81,6 +84,24 @@ Error held_by(const std::string& path, const OwnerSeen& found) {
                          "; if that program is gone for certain, remove this file"});
 }
 
+constexpr std::string_view kNewPrefix = "owner-new-";      ///< not linked yet
+constexpr std::string_view kAfterPrefix = "owner-after-";  ///< while one is followed
+/// No attempt takes so long that lives.
+constexpr std::int64_t kAttemptSecondsMax = 600;
+
+/// Attempts that were killed. Both times are the file system's.
+void remove_old_attempts(const std::string& folder, const struct stat& owner) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kNewPrefix) && !name.starts_with(kAfterPrefix)) continue;
+    struct stat facts{};
+    const bool is_old = ::stat(entry.path().c_str(), &facts) == 0 &&
+                        facts.st_mtim.tv_sec + kAttemptSecondsMax < owner.st_mtim.tv_sec;
+    if (is_old) std::ignore = remove_entry(entry.path().string());
+  }
+}
+
 /// The attempt of one process.
 class Attempt {
  public:
@@ -88,7 +109,7 @@ class Attempt {
       : folder_(std::move(folder)),
         who_(who),
         options_(options),
-        own_path_(folder_ + "/owner-new-" + hex(who.nonce)) {}
+        own_path_(folder_ + "/" + std::string(kNewPrefix) + hex(who.nonce)) {}
   ~Attempt() { ::unlink(own_path_.c_str()); }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
@@ -97,6 +118,7 @@ class Attempt {
   Result<Descriptor> write_own() const;
   /// Gives it the name, following whoever has it and is gone.
   Status take(const std::string& path, unsigned depth);
+  bool has_followed() const noexcept { return has_followed_; }
 
  private:
   enum class Change : std::uint8_t { kMine, kLookAgain };
@@ -109,6 +131,7 @@ class Attempt {
   const format::Owner& who_;
   const LeaseOptions& options_;
   const std::string own_path_;
+  bool has_followed_ = false;
 };
 
 Result<Descriptor> Attempt::write_own() const {
@@ -190,7 +213,7 @@ Result<Attempt::Change> Attempt::follow(const std::string& path,
                                         const OwnerSeen& gone,
                                         unsigned depth) {
   if (depth == kDepthMax) return failure(held_by(path, gone));
-  const std::string after = folder_ + "/owner-after-" + hex(gone.nonce());
+  const std::string after = folder_ + "/" + std::string(kAfterPrefix) + hex(gone.nonce());
   if (const Status mine = take(after, depth + 1); !mine) return failure(mine.error());
   // Somebody else may have followed, and be done with it, before we had this.
   const auto now = look_at(path);
@@ -201,6 +224,7 @@ Result<Attempt::Change> Attempt::follow(const std::string& path,
   }
   if (std::rename(after.c_str(), path.c_str()) != 0)
     return failure(system_error({.operation = "follow in", .path = path}, errno));
+  has_followed_ = true;
   return Change::kMine;
 }
 
@@ -236,15 +260,26 @@ Result<std::unique_ptr<Lease>> Lease::acquire(const std::string& folder,
   auto file = attempt.write_own();
   if (!file) return failure(file.error());
   if (const Status taken = attempt.take(path, 0); !taken) return failure(taken.error());
-  std::unique_ptr<Lease> lease(new Lease(path, std::move(who), std::move(*file), options));
+  struct stat facts{};
+  if (::fstat(file->get(), &facts) == 0) remove_old_attempts(folder, facts);
+  std::unique_ptr<Lease> lease(
+      new Lease(path, std::move(who), std::move(*file), options, attempt.has_followed()));
   auto thread = start_service_thread("forebay-lease", [raw = lease.get()] { raw->beat(); });
   if (!thread) return failure(thread.error());
   lease->thread_ = std::move(*thread);
   return lease;
 }
 
-Lease::Lease(std::string path, format::Owner owner, Descriptor file, LeaseOptions options)
-    : path_(std::move(path)), owner_(std::move(owner)), file_(std::move(file)), options_(options) {}
+Lease::Lease(std::string path,
+             format::Owner owner,
+             Descriptor file,
+             LeaseOptions options,
+             bool has_followed)
+    : path_(std::move(path)),
+      owner_(std::move(owner)),
+      file_(std::move(file)),
+      options_(options),
+      has_followed_(has_followed) {}
 
 Lease::~Lease() {
   {

@@ -43,6 +43,7 @@ class Lease {
  public:
   /// Blocks; up to silence_ms_max if the holder cannot be seen from here, and is silent.
   /// kPermission, with host, process, program and time, if somebody holds it.
+  /// Removes what attempts of long ago left behind that were killed.
   static Result<std::unique_ptr<Lease>> acquire(const std::string& folder,
                                                 format::Owner who = this_process(),
                                                 LeaseOptions options = {});
@@ -51,19 +52,26 @@ class Lease {
   Lease& operator=(const Lease&) = delete;
 
   const format::Owner& owner() const noexcept { return owner_; }
+  /// Whether it was taken from one that is gone and had not ended it.
+  bool has_followed() const noexcept { return has_followed_; }
 
   /// An Error if somebody has taken it meanwhile, as other hosts do if this process was stopped for
   /// longer than the silence that they bear. Reads the file; before what cannot be undone.
   Status check() const;
 
  private:
-  Lease(std::string path, format::Owner owner, Descriptor file, LeaseOptions options);
+  Lease(std::string path,
+        format::Owner owner,
+        Descriptor file,
+        LeaseOptions options,
+        bool has_followed);
   void beat();
 
   const std::string path_;
   const format::Owner owner_;
   const Descriptor file_;  ///< its own, whatever lies at the path
   const LeaseOptions options_;
+  const bool has_followed_;
   std::mutex mutex_;
   std::condition_variable ending_;
   bool ends_ = false;

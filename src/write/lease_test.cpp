@@ -119,6 +119,34 @@ TEST(Lease, of_many_who_follow_one_does) {
   }
 }
 
+TEST(Lease, removes_what_attempts_of_long_ago_left_behind) {
+  const TemporaryFolder folder;
+  const auto now = std::filesystem::file_time_type::clock::now();
+  for (const char* const name : {"owner-new-1", "owner-after-1", "owner-new-2", "other-new-1"}) {
+    write_owner(folder / name, this_process());
+    const bool is_recent = std::string_view(name).ends_with("2");
+    std::filesystem::last_write_time(folder / name, now - std::chrono::minutes(is_recent ? 1 : 60));
+  }
+  const auto lease = Lease::acquire(folder.path());
+  ASSERT_TRUE(lease) << lease.error().message();
+  EXPECT_FALSE(std::filesystem::exists(folder / "owner-new-1"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "owner-after-1"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "owner-new-2"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "other-new-1"));
+}
+
+TEST(Lease, tells_whether_somebody_was_followed) {
+  const TemporaryFolder folder;
+  {
+    const auto first = Lease::acquire(folder.path());
+    ASSERT_TRUE(first);
+    EXPECT_FALSE((*first)->has_followed());
+  }
+  EXPECT_FALSE((*Lease::acquire(folder.path()))->has_followed());
+  take_and_be_killed(folder.path());
+  EXPECT_TRUE((*Lease::acquire(folder.path()))->has_followed());
+}
+
 TEST(Lease, of_another_host_that_is_silent_is_followed_after_a_while) {
   const TemporaryFolder folder;
   format::Owner far = this_process();

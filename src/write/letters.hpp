@@ -43,7 +43,7 @@ enum class LetterKind : std::uint32_t {
   kAskMissing,  ///< coordinator to owner: whose bytes of the step are not written yet?
   kMissing,     ///< the answer, and again when one less is: file; the first of these ranks
   kPruned,      ///< coordinator to owner: group, file; no step needs this file any more
-  kResolved,    ///< coordinator to all: published, or failed and why
+  kResolved,    ///< coordinator to all: a StepFate; why, unless the step was published
   kGone,        ///< coordinator to all: this rank does not answer any more; of itself, rank to
                 ///< those that depend on it
   kLeave,       ///< rank to coordinator: it begins no more steps
@@ -57,6 +57,13 @@ struct StepName {
   std::uint64_t group = 0;
 
   friend constexpr auto operator<=>(const StepName&, const StepName&) noexcept = default;
+};
+
+/// What has become of a step.
+enum class StepFate : std::uint8_t {
+  kFailed,
+  kPublished,
+  kUnknown,  ///< failed as far as this program goes; who writes the dataset now may have found it
 };
 
 /// A piece of a region: bytes that lie together in memory now and in the file later.

@@ -43,7 +43,8 @@ Status share(comm::Communicator& ranks, comm::Bytes& bytes) {
 Result<Decision> decide_together(comm::Communicator& ranks, const OpenRequest& request) {
   const bool is_first = ranks.rank() == comm::Rank{Routes::coordinator()};
   Result<Decision> decision =
-      is_first ? decide(request.path, request.facts, request.wanted) : Result<Decision>(Decision{});
+      is_first ? decide(request.path, request.facts, request.wanted, request.log)
+               : Result<Decision>(Decision{});
   if (const Status agreed = ranks.agree(status_of(decision)); !agreed)
     return failure(agreed.error());
   comm::Bytes bytes = is_first ? bytes_of(*decision) : comm::Bytes();

@@ -10,6 +10,7 @@
 
 #include "base/wall_clock.hpp"
 #include "format/commits_file.hpp"
+#include "storage/file_system.hpp"
 #include "write/folder_entries.hpp"
 
 namespace forebay::write {
@@ -94,6 +95,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& folder) {
   }
   if (!file) return failure(file.error());
   auto publisher = open_on(std::move(*file));
+  if (publisher) (*publisher)->has_place_ = true;
   if (!publisher || !(*publisher)->steps().empty()) return publisher;
   if (const Status synced = sync_names(folder); !synced) return failure(synced.error());
   return publisher;
@@ -123,12 +125,27 @@ Status Publisher::drop_before(std::uint64_t step) {
   return {};
 }
 
+/// Whoever has followed this writer, which was taken for dead, has put another file there.
+Status Publisher::check_place() {
+  if (!has_place_) return {};
+  const auto there = storage::open_file(file_->path());
+  if (there && storage::identity_of(**there) == storage::identity_of(*file_)) return {};
+  is_replaced_ = there || there.error().kind() == ErrorClass::kNotFound;
+  if (!there) return failure(there.error());
+  return failure({.kind = ErrorClass::kPermission,
+                  .operation = "publish in",
+                  .path = file_->path(),
+                  .cause = "another file was put there; somebody else writes the dataset now"});
+}
+
 Status Publisher::carry_out(format::CommitPlan plan) {
-  const Status done = write_all(*file_, plan);
+  Status done = write_all(*file_, plan);
+  if (done) done = check_place();
   if (done) {
     state_ = std::move(plan.after);
     return {};
   }
+  if (is_replaced_) return done;
   // What was written may be there for readers, who must not take a step that failed for one that
   // is there. Where even this fails, the slot is torn or the disk is gone.
   const std::vector<std::byte> nothing(format::kPageBytes);

@@ -40,9 +40,13 @@ class Publisher {
   /// there never was a step, repair may find steps in them.
   bool may_remove_others() const noexcept { return damages_.empty() && !steps_.empty(); }
 
+  /// Whether another file was found in the place of `commits`: then somebody else decides which
+  /// steps there are, and the last one that was written may be one of these though it failed.
+  bool is_replaced() const noexcept { return is_replaced_; }
+
   /// One step more, whose data and names are durable. kInvalidArgument if its number does not rise.
   /// After a failure the generation before is in force, and the next call writes the same slot
-  /// again.
+  /// again, unless is_replaced(): kPermission, or kNotFound if the file is gone.
   Status publish(const format::StepEntry& step);
 
   /// Steps below this one are there no more. Their files may go when this has succeeded.
@@ -51,8 +55,11 @@ class Publisher {
  private:
   Publisher(std::unique_ptr<storage::File> file, format::LoadedCommits loaded);
   Status carry_out(format::CommitPlan plan);
+  Status check_place();
 
   std::unique_ptr<storage::File> file_;
+  bool has_place_ = false;  ///< it was opened by its name
+  bool is_replaced_ = false;
   format::CommitsState state_;
   std::vector<format::StepEntry> steps_;
   std::vector<Error> damages_;

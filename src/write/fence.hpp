@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps out a writer that was taken for dead and goes on after all: it may have been stopped between
+// any two of its instructions, so no question it asks before it writes is asked late enough.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <string>
+
+namespace forebay::write {
+
+/// Puts a copy of `commits` in its place, durably. Whoever had the former file open writes into one
+/// that nobody reads, which it sees when it looks afterwards whether the file of that name is still
+/// its own; all that it has seen to be in place before is in the copy. Nothing to do where there is
+/// no such file. For who has the lease, before it reads. Blocks. On failure what was there is in
+/// force, and others may be kept out or not.
+Status fence_commits(const std::string& folder);
+
+}  // namespace forebay::write
