@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are open only while somebody reads them. Who closes a session on one does not close the
-// file yet: an agent may still be reading ahead in it. Where descriptors are scarce that matters, so
-// they are counted until the last one has let go.
+// Files that are open only while somebody reads them. Who closes a session on one does not close
+// the file yet: an agent may still be reading ahead in it. Where descriptors are scarce that
+// matters, so they are counted until the last one has let go.
 #pragma once
 
 #include <chrono>

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <span>
 #include <string>
@@ -204,6 +205,26 @@ TEST_F(OnBadStorage, that_is_full_says_so_and_smaller_steps_go_on) {
   EXPECT_TRUE(read::eventually([&] { return memory.free_bytes() > 12_MiB; }))
       << "what failed still takes room";
   expect_to_go_on(3);
+}
+
+/// There must be room to say who writes.
+TEST_F(OnBadStorage, that_a_killed_writer_has_all_but_filled_is_written_again) {
+  const SmallMemory memory(16_MiB);
+  open(memory.path() + "/run.fb", small_plan());
+  ASSERT_TRUE(dataset_->close());
+  dataset_.reset();
+  const std::string left_over = path_ + "/data-000900.00000";
+  std::ofstream(left_over).close();
+  std::filesystem::resize_file(left_over, 16_MiB);
+  std::ofstream filling(left_over, std::ios::in | std::ios::out | std::ios::binary);
+  while (memory.free_bytes() > 8_KiB &&
+         filling.write(reinterpret_cast<const char*>(kMebibyte.data()), 4096).flush()) {
+  }
+  ASSERT_EQ(memory.free_bytes(), 8_KiB);
+  auto opened = runtime_->dataset(path_, small_plan());
+  ASSERT_TRUE(opened) << opened.error().message();
+  dataset_ = std::make_unique<Dataset>(std::move(*opened));
+  expect_to_go_on(2);
 }
 
 // What was kept for later took the room of every second step.
