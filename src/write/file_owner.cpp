@@ -244,7 +244,7 @@ void FileOwner::seal(const StepName& step, Parts& parts) {
                     .files = context_.routes().file_count(),
                     .strategy = static_cast<std::uint16_t>(context_.plan().strategy)};
   context_.lane().run([this, step, sealing] {
-    auto builder = builder_of_step(sealing->place, sealing->facts, sealing->parts);
+    auto builder = builder_of_step(sealing->place, sealing->facts, sealing->parts, ranks_);
     if (builder)
       sealing->builder.emplace(std::move(*builder));
     else
@@ -255,7 +255,8 @@ void FileOwner::seal(const StepName& step, Parts& parts) {
 
 void FileOwner::encode(const StepName& step, const std::shared_ptr<Sealing>& sealing) {
   if (!steps_.contains(step)) return;
-  if (!sealing->outcome) return context_.report_failure(step, sealing->outcome.error());
+  if (!sealing->outcome)
+    return context_.report_failure(step, located(sealing->outcome.error(), context_.path()));
   GroupFile& its = groups_.at(step.group);
   sealing->offset = its.end;
   its.end += sealing->builder->encoded_bytes();
@@ -272,7 +273,8 @@ void FileOwner::encode(const StepName& step, const std::shared_ptr<Sealing>& sea
 
 void FileOwner::write_index(const StepName& step, const std::shared_ptr<Sealing>& sealing) {
   if (!steps_.contains(step)) return;
-  if (!sealing->outcome) return context_.report_failure(step, sealing->outcome.error());
+  if (!sealing->outcome)
+    return context_.report_failure(step, located(sealing->outcome.error(), context_.path()));
   const auto done = [this, step, sealing](const Status& outcome) {
     context_.post([this, step, sealing, outcome] {
       if (!outcome) return context_.report_failure(step, outcome.error());

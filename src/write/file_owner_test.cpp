@@ -401,10 +401,38 @@ TEST_F(FileOwnerAlone, two_ranks_with_the_same_part_are_told_and_nothing_is_writ
   start_with_file(shared_file());
   owner_->asked({0}, step_of_group(1, 1), 0, 1_MiB);
   for (std::uint32_t rank = 0; rank < 3; ++rank)
-    tell_part(rank, step_of_group(1, 1), rank_step_of(1, rank == 2 ? 0 : rank * 10, 1));
+    tell_part(rank, step_of_group(1, 1), rank_step_of(1, rank == 2 ? 10 : rank * 10, 1));
   context_->settle();
   if (context_->answer(LaneCall::kWrite)) FAIL() << "an index with a part twice";
-  EXPECT_THAT(failure(), HasSubstr("density"));
+  EXPECT_EQ(failure(),
+            "rank 2: write step 1 run.fb: part 10 of field density was put by ranks 1 and 2");
+}
+
+TEST_F(FileOwnerAlone, a_rank_that_put_a_part_twice_is_told) {
+  start_with_file(shared_file());
+  owner_->asked({0}, step_of_group(1, 1), 0, 1_MiB);
+  RankStep part = rank_step_of(1, 10, 2);
+  part.blocks[1].part = 10;
+  tell_part(0, step_of_group(1, 1), rank_step_of(1, 0, 1));
+  tell_part(1, step_of_group(1, 1), part);
+  tell_part(2, step_of_group(1, 1), rank_step_of(1, 20, 1));
+  context_->settle();
+  EXPECT_EQ(failure(),
+            "rank 1: write step 1 run.fb: part 10 of field density was put twice by rank 1");
+}
+
+TEST_F(FileOwnerAlone, a_rank_with_more_fields_than_an_index_can_have_is_told) {
+  start_with_file(shared_file());
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    RankStep part{.step = 1};
+    for (std::uint32_t field = 0; rank == 1 && field <= format::kFieldsMax; ++field)
+      part.fields.push_back({.name = std::to_string(field), .type = ElementType::kFloat64});
+    tell_part(rank, step_of_group(1, 1), part);
+  }
+  context_->settle();
+  EXPECT_EQ(failure(),
+            "rank 1: write step 1 run.fb: define field 65536: a step has at most 65536 fields in a "
+            "file");
 }
 
 TEST_F(FileOwnerAlone, what_comes_of_a_step_that_was_given_up_is_not_answered) {

@@ -2,9 +2,11 @@
 // Blocks of ranks as blocks of an index. Block checksums are worked out here, from those of pieces.
 #include "write/index_of_step.hpp"
 
+#include <string>
 #include <vector>
 
 #include "format/checksum.hpp"
+#include "write/contested_blocks.hpp"
 
 namespace forebay::write {
 
@@ -57,15 +59,27 @@ Status add_part(format::IndexBuilder& builder, format::StepSeed step, const Rank
   return {};
 }
 
+/// What an index cannot have, as the step of a rank.
+Error of_step(std::uint64_t step, const Error& error, std::uint32_t rank) {
+  return Error({.kind = error.kind(),
+                .operation = "write step " + std::to_string(step),
+                .cause = error.operation() + ": " + error.cause(),
+                .rank = rank});
+}
+
 }  // namespace
 
 Result<format::IndexBuilder> builder_of_step(const format::IndexPlace& place,
                                              const format::StepFacts& facts,
-                                             std::span<const RankStep> parts) {
+                                             std::span<const RankStep> parts,
+                                             std::span<const std::uint32_t> ranks) {
   format::IndexBuilder builder(place, facts);
   const format::StepSeed step = format::step_seed(place.dataset, place.step);
-  for (const RankStep& part : parts)
-    if (const Status added = add_part(builder, step, part); !added) return failure(added.error());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Status added = add_part(builder, step, parts[i]);
+    if (!added) return failure(of_step(place.step, added.error(), ranks[i]));
+  }
+  if (const Status all = check_uncontested(parts, ranks); !all) return failure(all.error());
   return builder;
 }
 

@@ -11,10 +11,12 @@
 
 namespace forebay::write {
 
-/// `parts` have places in the file. kInvalidArgument if they do not go together: another type or
-/// shape of a field, a part twice.
+/// `parts` have places in the file; parts[i] is of ranks[i], and ranks rise. kInvalidArgument if
+/// they do not go together: another type or shape of a field, too many fields, a part twice. The
+/// Error names the step and is on the rank that was one too many.
 Result<format::IndexBuilder> builder_of_step(const format::IndexPlace& place,
                                              const format::StepFacts& facts,
-                                             std::span<const RankStep> parts);
+                                             std::span<const RankStep> parts,
+                                             std::span<const std::uint32_t> ranks);
 
 }  // namespace forebay::write
