@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "format/box_overlap.hpp"
+
 namespace forebay::write {
 
 namespace {
@@ -36,11 +38,28 @@ PutFields fields_of(std::span<const RankStep> steps) {
   return fields;
 }
 
+/// "4 x 4 elements from 0, 8 on".
+std::string text_of_box(const format::Box& box) {
+  std::string counts;
+  std::string starts;
+  for (std::size_t d = 0; d < box.start.size(); ++d) {
+    counts += (d == 0 ? "" : " x ") + std::to_string(box.count[d]);
+    starts += (d == 0 ? "" : ", ") + std::to_string(box.start[d]);
+  }
+  return counts + " elements from " + starts + " on";
+}
+
 class Contest {
  public:
   Contest(std::span<const RankStep> steps, std::span<const std::uint32_t> ranks)
       : steps_(steps), ranks_(ranks) {}
 
+  Status check(PutField field) const {
+    return field.definition->kind == format::FieldKind::kParts ? check_parts(std::move(field))
+                                                               : check_boxes(std::move(field));
+  }
+
+ private:
   Status check_parts(PutField field) const {
     const auto part_of = [](const PutBlock& put) { return put.block->part; };
     std::ranges::stable_sort(field.blocks, {}, part_of);  // by rank within a part
@@ -55,7 +74,28 @@ class Contest {
                                 field.definition->name + " was put " + by);
   }
 
- private:
+  Status check_boxes(PutField field) const {
+    std::erase_if(field.blocks, [](const PutBlock& put) { return put.block->raw_bytes == 0; });
+    std::vector<format::Box> boxes;
+    boxes.reserve(field.blocks.size());
+    for (const PutBlock& put : field.blocks)
+      boxes.push_back(box_of(put, field.definition->dimensions));
+    const auto overlap = format::find_overlap(boxes);
+    if (!overlap) return {};
+    const auto [first, other] = *overlap;
+    return contested(field.blocks[other].by,
+                     "blocks of field " + field.definition->name + " overlap: rank " +
+                         number_of(field.blocks[first].by) + " put " + text_of_box(boxes[first]) +
+                         ", and rank " + number_of(field.blocks[other].by) + " put " +
+                         text_of_box(boxes[other]));
+  }
+
+  format::Box box_of(const PutBlock& put, std::uint32_t dimensions) const {
+    const std::span extents(steps_[put.by].extents);
+    const auto start = extents.subspan(put.block->first_extent, dimensions);
+    const auto count = extents.subspan(put.block->first_extent + dimensions, dimensions);
+    return {{start.begin(), start.end()}, {count.begin(), count.end()}};
+  }
   std::string number_of(std::size_t by) const { return std::to_string(ranks_[by]); }
   Status contested(std::size_t by, std::string cause) const {
     return failure({.kind = ErrorClass::kInvalidArgument,
@@ -74,8 +114,7 @@ Status check_uncontested(std::span<const RankStep> steps, std::span<const std::u
   const Contest contest(steps, ranks);
   PutFields fields = fields_of(steps);
   for (auto& [name, field] : fields)
-    if (field.definition->kind == format::FieldKind::kParts)
-      if (Status checked = contest.check_parts(std::move(field)); !checked) return checked;
+    if (Status checked = contest.check(std::move(field)); !checked) return checked;
   return {};
 }
 

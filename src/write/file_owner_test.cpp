@@ -14,6 +14,7 @@
 
 #include "base/testing.hpp"
 #include "comm/error_bytes.hpp"
+#include "format/box.hpp"
 #include "write/role_testing.hpp"
 
 namespace forebay::write {
@@ -55,6 +56,25 @@ struct Given {
   friend bool operator==(const Given&, const Given&) = default;
 };
 using Places = std::vector<Given>;
+
+/// A rank's part of step 1: a block of a global array of 16 x 8, which lies where no other one with
+/// another first row does.
+RankStep rank_block_of(const format::Place& start, const format::Place& count) {
+  const std::uint64_t bytes = count[0] * count[1] * sizeof(double);
+  RankStep record{.step = 1, .regions = bytes > 0 ? 1U : 0U, .raw_bytes = bytes};
+  record.fields.push_back({.name = "pressure",
+                           .type = ElementType::kFloat64,
+                           .kind = format::FieldKind::kGlobal,
+                           .dimensions = 2,
+                           .shape = {16, 8}});
+  record.blocks.push_back({.offset = kPageBytes * (1 + start[0]),
+                           .raw_bytes = bytes,
+                           .stored_bytes = bytes,
+                           .region = 0});
+  record.extents = {start[0], start[1], count[0], count[1]};
+  record.piece_checksums.resize(format::piece_count(bytes));
+  return record;
+}
 
 class FileOwnerAlone : public ::testing::Test {
  protected:
@@ -419,6 +439,29 @@ TEST_F(FileOwnerAlone, a_rank_that_put_a_part_twice_is_told) {
   context_->settle();
   EXPECT_EQ(failure(),
             "rank 1: write step 1 run.fb: part 10 of field density was put twice by rank 1");
+}
+
+TEST_F(FileOwnerAlone, blocks_of_a_global_array_that_overlap_fail_the_step_and_name_both_ranks) {
+  start_with_file(shared_file());
+  owner_->asked({0}, step_of_group(1, 1), 0, 1_MiB);
+  tell_part(0, step_of_group(1, 1), rank_block_of({0, 0}, {4, 8}));
+  tell_part(1, step_of_group(1, 1), rank_block_of({4, 0}, {4, 8}));
+  tell_part(2, step_of_group(1, 1), rank_block_of({7, 2}, {2, 4}));
+  context_->settle();
+  if (context_->answer(LaneCall::kWrite)) FAIL() << "an index with elements twice";
+  EXPECT_EQ(failure(),
+            "rank 2: write step 1 run.fb: blocks of field pressure overlap: rank 1 put 4 x 8 "
+            "elements from 4, 0 on, and rank 2 put 2 x 4 elements from 7, 2 on");
+}
+
+TEST_F(FileOwnerAlone, blocks_of_a_global_array_that_only_touch_are_written) {
+  start_with_file(shared_file());
+  owner_->asked({0}, step_of_group(1, 1), 0, 1_MiB);
+  tell_part(0, step_of_group(1, 1), rank_block_of({0, 0}, {4, 8}));
+  tell_part(1, step_of_group(1, 1), rank_block_of({4, 0}, {4, 8}));
+  tell_part(2, step_of_group(1, 1), rank_block_of({5, 0}, {0, 8}));
+  EXPECT_TRUE(context_->answer(LaneCall::kWrite));
+  EXPECT_TRUE(context_->take(LetterKind::kFailed).empty());
 }
 
 TEST_F(FileOwnerAlone, a_rank_with_more_fields_than_an_index_can_have_is_told) {

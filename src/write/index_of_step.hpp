@@ -12,8 +12,9 @@
 namespace forebay::write {
 
 /// `parts` have places in the file; parts[i] is of ranks[i], and ranks rise. kInvalidArgument if
-/// they do not go together: another type or shape of a field, too many fields, a part twice. The
-/// Error names the step and is on the rank that was one too many.
+/// they do not go together: another type or shape of a field, too many fields, a part twice, blocks
+/// of a global array that overlap. The Error names the step and is on the rank that was one too
+/// many.
 Result<format::IndexBuilder> builder_of_step(const format::IndexPlace& place,
                                              const format::StepFacts& facts,
                                              std::span<const RankStep> parts,
