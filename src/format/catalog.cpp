@@ -140,8 +140,8 @@ Error StepCatalog::missing(std::string_view field, const std::string& what) cons
                   .path = file.path,
                   .offset_bytes = file.damage->offset_bytes(),
                   .error_number = file.damage->error_number(),
-                  .cause = "it is in no other file, and this one's index cannot be read: " +
-                           file.damage->cause()});
+                  .cause = "it is in no other file, and this one's index cannot be read" +
+                           (file.damage->cause().empty() ? "" : ": " + file.damage->cause())});
   }
   return Error({.kind = ErrorClass::kNotFound,
                 .operation = "find " + wanted,

@@ -61,14 +61,13 @@ Error StepCore::missing(std::string_view field, const std::string& what) const {
   for (const format::StepFile& file : catalog_->files()) {
     if (!file.damage) continue;
     const Error& damage = *file.damage;
-    const Error error(
-        {.kind = damage.kind(),
-         .operation = failed(damage.kind(), field, "").operation(),
-         .path = file.path,
-         .offset_bytes = damage.offset_bytes(),
-         .error_number = damage.error_number(),
-         .cause =
-             what + " in no other file, and what this one has cannot be known: " + damage.cause()});
+    const Error error({.kind = damage.kind(),
+                       .operation = failed(damage.kind(), field, "").operation(),
+                       .path = file.path,
+                       .offset_bytes = damage.offset_bytes(),
+                       .error_number = damage.error_number(),
+                       .cause = what + " in no other file, and what this one has cannot be known" +
+                                (damage.cause().empty() ? "" : ": " + damage.cause())});
     return explained(error);
   }
   return failed(ErrorClass::kNotFound, field, what + " nowhere in this step");

@@ -217,6 +217,8 @@ TEST_F(StoredFaults, parts_are_not_shared_out_while_some_may_be_lost) {
   const auto mine = step.parts_of_rank("speed", 0, 2);
   ASSERT_EQ(error_class(mine), ErrorClass::kNotFound);
   EXPECT_EQ(mine.error().path(), file(2));
+  EXPECT_TRUE(mine.error().message().ends_with("what this one has cannot be known"))
+      << mine.error().message();
 }
 
 TEST_F(StoredFaults, files_that_cannot_be_opened_for_now_are_not_lost) {
