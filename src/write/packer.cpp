@@ -92,10 +92,9 @@ Status Packer::check(const BlockPlace& place, std::uint64_t bytes) const {
   for (std::size_t d = 0; is_global && d < field.dimensions; ++d) {
     const std::uint64_t start = place.extents[d];
     if (start <= field.shape[d] && counts[d] <= field.shape[d] - start) continue;
-    return refuse(field.name, "elements " + std::to_string(start) + " to " +
-                                  std::to_string(start + counts[d]) + " of dimension " +
-                                  std::to_string(d) + ", which has " +
-                                  std::to_string(field.shape[d]));
+    return refuse(field.name, "start " + std::to_string(start) + " and count " +
+                                  std::to_string(counts[d]) + " in dimension " + std::to_string(d) +
+                                  ", which has " + std::to_string(field.shape[d]) + " elements");
   }
   return {};
 }

@@ -327,16 +327,22 @@ TEST_F(PackerAlone, what_does_not_suit_its_shape_or_field_is_refused_and_leaves_
   const Status type = packer_->add(other, bytes);
   ASSERT_FALSE(type);
   EXPECT_THAT(type.error().message(), HasSubstr("float32"));
-  const BlockPlace outside{.field = {.name = "grid",
-                                     .type = ElementType::kFloat64,
-                                     .kind = format::FieldKind::kGlobal,
-                                     .dimensions = 1,
-                                     .shape = {150}},
-                           .part = 0,
-                           .extents = {51, 100}};
+  BlockPlace outside{.field = {.name = "grid",
+                               .type = ElementType::kFloat64,
+                               .kind = format::FieldKind::kGlobal,
+                               .dimensions = 1,
+                               .shape = {150}},
+                     .part = 0,
+                     .extents = {51, 100}};
   const Status place = packer_->add(outside, bytes);
   ASSERT_FALSE(place);
-  EXPECT_THAT(place.error().message(), HasSubstr("elements 51 to 151 of dimension 0"));
+  EXPECT_THAT(place.error().message(),
+              HasSubstr("start 51 and count 100 in dimension 0, which has 150 elements"));
+  outside.extents = {UINT64_MAX, 100};
+  const Status negative = packer_->add(outside, bytes);
+  ASSERT_FALSE(negative);
+  EXPECT_THAT(negative.error().message(),
+              HasSubstr("start 18446744073709551615 and count 100 in dimension 0"));
   packer_->flush();
   EXPECT_EQ(packer_->record().blocks.size(), 1U);
   EXPECT_EQ(packer_->record().fields.size(), 1U);
