@@ -171,12 +171,24 @@ Status Packer::add_small(BlockRecord& block,
   return {};
 }
 
+/// Why a large block found no segment. One that needs more than there is must wait for its own.
+Error Packer::explained(const Error& error, std::uint64_t bytes) const {
+  const std::uint64_t memory = setup_.staging->memory().size();
+  const bool may_wait = setup_.wait_max > std::chrono::nanoseconds::zero();
+  if (error.kind() != ErrorClass::kLimit || may_wait || bytes <= memory) return error;
+  return Error({.kind = error.kind(),
+                .operation = error.operation(),
+                .cause = "a block of " + std::to_string(bytes) +
+                         " bytes passes through memory of " + std::to_string(memory) + " bytes; " +
+                         error.cause()});
+}
+
 /// Into a region of its own, a segment at a time.
 Status Packer::add_large(BlockRecord& block,
                          format::BlockSeed seed,
                          std::span<const std::byte> bytes) {
   auto filling = take_segment();
-  if (!filling) return failure(filling.error());
+  if (!filling) return failure(explained(filling.error(), bytes.size()));
   filling->region = record_.regions++;
   filling->region_bytes = format::round_up(bytes.size(), format::kPageBytes);
   block.region = filling->region;
@@ -184,7 +196,8 @@ Status Packer::add_large(BlockRecord& block,
   for (std::uint64_t piece = 0; piece < format::piece_count(bytes.size()); ++piece) {
     const auto raw = piece_of(bytes, piece);
     if (filling->fill + raw.size() > setup_.staging->segment_bytes())
-      if (const Status next = go_on(*filling); !next) return next;
+      if (const Status next = go_on(*filling); !next)
+        return failure(explained(next.error(), bytes.size()));
     const std::uint64_t stored = add_piece(*filling, block, format::piece_seed(seed, piece), raw);
     filling->fill += stored;
     block.stored_bytes += stored;

@@ -89,6 +89,7 @@ class Packer {
   Status add_small(BlockRecord& block, format::BlockSeed seed, std::span<const std::byte> bytes);
   Status add_large(BlockRecord& block, format::BlockSeed seed, std::span<const std::byte> bytes);
   Status go_on(Open& filling);
+  Error explained(const Error& error, std::uint64_t bytes) const;
   std::uint64_t add_piece(Open& open,
                           const BlockRecord& block,
                           std::uint64_t seed,

@@ -380,6 +380,10 @@ TEST_F(PackerAlone, a_large_block_that_finds_no_memory_keeps_none_but_what_it_of
   const Status full = packer_->add(part(0, large.size()), std::as_bytes(std::span(large)));
   ASSERT_FALSE(full);
   EXPECT_EQ(taken(), offered_.size());
+  EXPECT_EQ(full.error().message(),
+            "take staging memory: a block of 7340032 bytes passes through memory of 4194304 bytes; "
+            "all 2 segments, 4194304 bytes, are in use, and the plan has nobody wait for them: "
+            "give it more memory_bytes, or when_full = \"wait\"");
   release_all();
   EXPECT_EQ(taken(), 0U);
 }

@@ -190,16 +190,19 @@ Result<std::uint32_t> Staging::take(std::chrono::nanoseconds wait_max) {
   return hand_out();
 }
 
+/// Who did not wait knows nothing of storage.
 Error Staging::exhausted(std::chrono::nanoseconds waited) const {
   const auto wait_ms = std::chrono::duration_cast<std::chrono::milliseconds>(waited).count();
+  const std::string why = waited <= std::chrono::nanoseconds::zero()
+                              ? "and the plan has nobody wait for them: give it more memory_bytes, "
+                                "or when_full = \"wait\""
+                              : "and none came back in " + std::to_string(wait_ms) +
+                                    " ms: storage is slower than what is put, or it stalls";
   return Error({.kind = ErrorClass::kLimit,
                 .operation = "take staging memory",
                 .cause = "all " + std::to_string(counts_.taken) + " segments, " +
-                         std::to_string(counts_.taken * segment_bytes_) +
-                         " bytes, are in use, and none came back in " +
-                         std::to_string(std::max<std::int64_t>(0, wait_ms)) +
-                         " ms: storage is slower than what is put, or it stalls" +
-                         (no_memory_ ? "; " + no_memory_->message() : std::string())});
+                         std::to_string(counts_.taken * segment_bytes_) + " bytes, are in use, " +
+                         why + (no_memory_ ? "; " + no_memory_->message() : std::string())});
 }
 
 void Staging::give_back(std::uint32_t segment) noexcept {

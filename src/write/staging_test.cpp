@@ -97,6 +97,8 @@ TEST(Staging, used_up_it_fails_at_once_and_says_how_much_is_in_use) {
   ASSERT_EQ(error_class(none), ErrorClass::kLimit);
   EXPECT_TRUE(mentions(none.error(), "all 3 segments, 196608 bytes, are in use"))
       << none.error().message();
+  EXPECT_TRUE(mentions(none.error(), "when_full = \"wait\"")) << none.error().message();
+  EXPECT_FALSE(mentions(none.error(), "storage")) << none.error().message();
   EXPECT_EQ(staging->counts().taken, 3U);
   EXPECT_EQ(staging->counts().waits, 0U);
 }
