@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the MPI make does with the application's MPI, and with MPI's errors and thread levels.
+#include <cerrno>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "comm/in_process.hpp"
 #include "comm/mpi/mpi_call.hpp"
@@ -143,6 +146,31 @@ TEST(FromMpi, an_error_of_mpi_has_its_class_and_text) {
   EXPECT_EQ(mpi_error({}, MPI_ERR_NO_SPACE).kind(), ErrorClass::kNoSpace);
   EXPECT_EQ(mpi_error({}, MPI_ERR_ACCESS).kind(), ErrorClass::kPermission);
   EXPECT_EQ(mpi_error({}, MPI_ERR_IO).kind(), ErrorClass::kIo);
+}
+
+TEST(FromMpi, a_full_disk_is_told_as_such_whatever_class_mpi_has_for_it) {
+  const std::string romio =
+      "Other I/O error , error stack: ADIOI_GEN_WRITECONTIG(71): Other I/O "
+      "error ";
+  struct Case {
+    int error_class;
+    std::string text;
+    int error_number;
+  };
+  for (const Case& one : std::vector<Case>{
+           {MPI_ERR_IO, romio + "No space left on device", ENOSPC},
+           {MPI_ERR_IO, romio + "Disk quota exceeded", EDQUOT},
+           {MPI_ERR_OTHER, romio + "No space left on device", ENOSPC},
+           {MPI_ERR_NO_SPACE, "no space", ENOSPC},
+           {MPI_ERR_QUOTA, "quota", EDQUOT},
+           {MPI_ERR_IO, romio + "Input/output error", 0},
+           {MPI_ERR_ACCESS, "No space left on device", 0},
+       }) {
+    const Error error = mpi_error_of_class({.operation = "write"}, one.error_class, one.text);
+    EXPECT_EQ(error.error_number(), one.error_number) << error.message();
+    EXPECT_EQ(error.kind() == ErrorClass::kNoSpace, one.error_number != 0) << error.message();
+    EXPECT_TRUE(error.cause().ends_with(": " + one.text)) << error.message();
+  }
 }
 
 /// What another thread gets when it uses `ranks`.

@@ -3,7 +3,9 @@
 #include "comm/mpi/mpi_call.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
+#include <string_view>
 
 namespace forebay::comm {
 
@@ -16,9 +18,6 @@ ErrorClass kind_of(int error_class) noexcept {
     case MPI_ERR_ACCESS:
     case MPI_ERR_READ_ONLY:
       return ErrorClass::kPermission;
-    case MPI_ERR_NO_SPACE:
-    case MPI_ERR_QUOTA:
-      return ErrorClass::kNoSpace;
     case MPI_ERR_NO_MEM:
       return ErrorClass::kLimit;
     case MPI_ERR_UNSUPPORTED_OPERATION:
@@ -37,6 +36,17 @@ ErrorClass kind_of(int error_class) noexcept {
     default:
       return ErrorClass::kIo;
   }
+}
+
+/// ENOSPC or EDQUOT if it is that, else 0. ROMIO says MPI_ERR_IO of either, and puts the system's
+/// words into the text.
+int full_storage(int error_class, std::string_view text) noexcept {
+  const auto says = [text](std::string_view words) { return text.find(words) != text.npos; };
+  if (error_class == MPI_ERR_QUOTA) return EDQUOT;
+  if (error_class == MPI_ERR_NO_SPACE) return ENOSPC;
+  if (error_class != MPI_ERR_IO && error_class != MPI_ERR_OTHER) return 0;
+  if (says("Disk quota")) return EDQUOT;
+  return says("No space left") ? ENOSPC : 0;
 }
 
 /// One line, whatever MPI thought of layout.
@@ -77,8 +87,13 @@ bool is_main_thread() {
 Error mpi_error(ErrorDetails details, int code) {
   int error_class = MPI_ERR_OTHER;
   MPI_Error_class(code, &error_class);
+  return mpi_error_of_class(std::move(details), error_class, text_of(code));
+}
+
+Error mpi_error_of_class(ErrorDetails details, int error_class, const std::string& text) {
+  details.cause = "MPI error class " + std::to_string(error_class) + ": " + text;
+  if (const int full = full_storage(error_class, text)) return system_error(details, full);
   details.kind = kind_of(error_class);
-  details.cause = "MPI error class " + std::to_string(error_class) + ": " + text_of(code);
   return Error(std::move(details));
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include <mpi.h>
@@ -18,6 +19,10 @@ namespace forebay::comm {
 
 /// What MPI says of a failure: the class of Error that fits, and its words.
 Error mpi_error(ErrorDetails details, int code);
+
+/// The same for an error class of MPI and its text. A full disk or quota is told apart by the text
+/// where the class is a general one, as that of ROMIO is; the errno is set then, too.
+Error mpi_error_of_class(ErrorDetails details, int error_class, const std::string& text);
 
 /// The level that MPI was initialised with. Any thread; MPI must be initialised.
 ThreadSupport mpi_thread_support();
