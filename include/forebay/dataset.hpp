@@ -30,16 +30,17 @@ class DatasetCore;
 class StepCore;
 }  // namespace write
 
-/// How safe a step is that a Receipt is given for. More levels may come.
+/// How safe a step is that a Receipt is given for: kDurable, always. Receipts of other levels are
+/// given to nobody who does not ask for them, and there is no way to ask yet.
 enum class SafetyLevel : std::uint8_t {
-  kLocal,    ///< in memory of agents: lost with the node
+  kLocal,    ///< in memory of agents, lost with the node: not given yet
   kDurable,  ///< synced to storage and published: there after a power cut
 };
 
 /// What became of a step that was committed.
 struct Receipt {
   std::uint64_t step = 0;
-  SafetyLevel level = SafetyLevel::kLocal;
+  SafetyLevel level = SafetyLevel::kLocal;  ///< kDurable in all that commit() gives
   /// This rank's application was held up so long, in begin_step(), put() and commit() together.
   std::chrono::nanoseconds perceived{};
   /// From begin_step() until all of the step, of all ranks, was durable.
