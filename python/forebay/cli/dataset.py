@@ -89,7 +89,8 @@ class StepPair(click.ParamType):
 @field_option
 @json_option
 def diff(left, right, steps, field, json_file):
-    """Where a step of LEFT and one of RIGHT differ, and by how much; exit code 1 if they do."""
+    """Where a step of LEFT and one of RIGHT differ, and by how much; exit code 1 if they do. Two
+    steps of one dataset: `forebay diff run.fb run.fb --step 10:20`."""
     first, second = steps or (None, None)
     options = {"left_step": first, "right_step": second, "field": field}
     answer = _ask(["diff", left, right, *native.options_of(options)])

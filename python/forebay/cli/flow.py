@@ -36,7 +36,8 @@ def store_options(function):
     """Adds how new stores are made."""
     for option in (
         click.option("--store", type=click.Choice(["dataset", "folder"]),
-                     help="What is made [dataset; with several threads folder]."),
+                     help="What is made [dataset; folder with several threads, to which "
+                          "NAME.fb is refused]."),
         click.option("--plan", metavar="PLAN", help="A strategy, or FILE.toml [chosen]."),
     ):  # fmt: skip
         function = option(function)
