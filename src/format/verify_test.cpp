@@ -13,6 +13,23 @@ namespace {
 
 using VerifyTest = DatasetTest;
 
+/// Puts a global array "grid" of 8 x 6 numbers beside the parts, of which each file has some rows.
+void add_grid(TestStep& step) {
+  const std::uint64_t rows = 8 / step.files;
+  for (std::uint32_t file = 0; file < step.files; ++file) {
+    TestBlock block = {.field = {.name = "grid",
+                                 .type = ElementType::kInt32,
+                                 .kind = FieldKind::kGlobal,
+                                 .dimensions = 2,
+                                 .shape = {8, 6}},
+                       .start = {file * rows, 0},
+                       .shape = {rows, 6},
+                       .file = file};
+    block.raw = storage::pattern(rows * 6 * sizeof(std::int32_t));
+    step.blocks.push_back(std::move(block));
+  }
+}
+
 TEST_F(VerifyTest, finds_nothing_in_a_whole_dataset_with_any_number_of_threads) {
   TestWriter writer(path(), test_dataset(), 2);
   for (std::uint64_t step = 1; step <= 5; ++step)
@@ -48,6 +65,7 @@ TEST_F(VerifyTest, finds_a_bit_flipped_anywhere_and_names_where_it_belongs) {
   TestWriter writer(path(), test_dataset(), 2);
   for (std::uint64_t step = 1; step <= 4; ++step) {
     TestStep given = test_step(step, 5, 2);
+    add_grid(given);
     if (step == 3) given.codec = Codec::kZstd;
     writer.write(given);
   }
