@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Global arrays, written in some blocks and read in other regions.
+#include <optional>
 #include <random>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -82,12 +85,40 @@ Subarray random_region(std::mt19937_64& random, const Shape& shape) {
   return region;
 }
 
+struct DamagedBlock {
+  std::string name;
+  std::string file;
+  format::Box box;
+};
+
+/// That it costs the region if that has elements of it, and else nothing.
+void expect_cost(const DamagedBlock& block, const StoredStep& step, const Subarray& region) {
+  std::vector<double> values(elements_of(region.count), -1.0);
+  const auto got = step.read("u", region, std::span(values)).wait();
+  if (!format::intersect(block.box, {region.start, region.count})) {
+    ASSERT_TRUE(got) << got.error().message();
+    EXPECT_EQ(values, numbers_in(step.find("u")->shape, region.start, region.count));
+    return;
+  }
+  ASSERT_EQ(error_class(got), ErrorClass::kDamage) << block.name;
+  EXPECT_EQ(got.error().path(), block.file);
+  EXPECT_TRUE(mentions(got.error(), block.name)) << got.error().message();
+}
+
 class StoredArray : public testing::Test {
  protected:
   StoredStep stored(const format::TestStep& step, const StoredOptions& options = {}) {
     std::filesystem::remove_all(path_);
     format::TestWriter(path_, format::test_dataset()).write(step);
     return newest_of(runtime_, path_, options);
+  }
+  void expect_only_finding(const std::string& file, std::uint64_t key) const {
+    const auto report = format::verify(path_);
+    ASSERT_TRUE(report) << report.error().message();
+    ASSERT_EQ(report->findings.size(), 1U);
+    EXPECT_EQ(report->findings[0].error.path(), file);
+    EXPECT_EQ(report->findings[0].field, "u");
+    EXPECT_EQ(report->findings[0].key, key);
   }
 
   TemporaryFolder folder_;
@@ -171,6 +202,30 @@ TEST_F(StoredArray, blocks_that_overlap_are_damage_whatever_else_a_region_lacks)
   const auto report = format::verify(path_);
   ASSERT_TRUE(report) << report.error().message();
   EXPECT_EQ(report->findings.size(), 1U);
+}
+
+/// The blocks of the array are of one piece each: a bit costs all of its block.
+TEST_F(StoredArray, a_flipped_bit_costs_the_regions_of_its_block_and_no_other) {
+  std::mt19937_64 random(read::Random().seed());
+  const Shape shape{41, 23, 11};
+  for (int round = 0; round < 20; ++round) {
+    format::TestStep written = random_array(random, shape, 1 + round % 3);
+    if (round % 4 == 1) written.codec = format::Codec::kZstd;
+    std::ignore = stored(written);
+    const auto catalog = format::Catalog::open(path_).value()->step(1).value();
+    const std::vector<format::BlockPlace> places = catalog->blocks("u");
+    const format::BlockPlace place = places.at(random() % places.size());
+    const format::Block block = catalog->block(place);
+    const DamagedBlock damaged{.name = catalog->describe(place),
+                               .file = catalog->files()[place.file].path,
+                               .box = catalog->index(place).box(place.field, place.number)};
+    flip(damaged.file, block.offset + random() % block.stored_bytes);
+    expect_only_finding(damaged.file, block.key);
+    const StoredStep step = newest_of(runtime_, path_);
+    expect_cost(damaged, step, {.start = damaged.box.start, .count = damaged.box.count});
+    for (int i = 0; i < 12; ++i)
+      expect_cost(damaged, step, random_region(random, shape));
+  }
 }
 
 TEST_F(StoredArray, what_no_block_has_is_an_error_or_the_fill) {

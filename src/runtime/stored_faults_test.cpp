@@ -34,15 +34,6 @@ class StoredFaults : public testing::Test {
   std::string file(std::uint32_t number, std::uint64_t group = 0) const {
     return path_ + "/" + text_of(format::DataFileName{group, number});
   }
-  /// Turns bits of one byte round.
-  static void flip(const std::string& path, std::uint64_t offset) {
-    std::fstream stream(path, std::ios::in | std::ios::out | std::ios::binary);
-    stream.seekg(static_cast<std::streamoff>(offset));
-    const int byte = stream.get();
-    stream.seekp(static_cast<std::streamoff>(offset));
-    stream.put(static_cast<char>(byte ^ 0x10));
-    ASSERT_TRUE(stream.good());
-  }
   static std::uint32_t file_of(std::uint64_t part) {
     return static_cast<std::uint32_t>((part * 7 + 3) % kFiles);
   }

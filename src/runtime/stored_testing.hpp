@@ -6,6 +6,7 @@
 #include <forebay/runtime.hpp>
 
 #include <cstring>
+#include <fstream>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -67,6 +68,16 @@ inline void expect_part(const StoredStep& step, Part part) {
   ASSERT_TRUE(got) << got.error().message();
   EXPECT_EQ(*got, values.size() * sizeof(double));
   EXPECT_EQ(values, values_of(step.number(), part.number, values.size()));
+}
+
+/// Turns a bit of one byte round.
+inline void flip(const std::string& path, std::uint64_t offset) {
+  std::fstream stream(path, std::ios::in | std::ios::out | std::ios::binary);
+  stream.seekg(static_cast<std::streamoff>(offset));
+  const int byte = stream.get();
+  stream.seekp(static_cast<std::streamoff>(offset));
+  stream.put(static_cast<char>(byte ^ 0x10));
+  ASSERT_TRUE(stream.good());
 }
 
 inline StoredStep newest_of(Runtime& runtime,
