@@ -9,6 +9,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -167,18 +168,47 @@ struct Bit {
   std::uint64_t number = 0;
 };
 
+/// A block that has bytes, as Errors call it, and where these lie.
+struct Stored {
+  std::string name;
+  std::string field;
+  std::string file;
+  ByteRange bytes;
+
+  bool has(const Bit& bit) const {
+    return bit.file == file && bytes.contains(ByteRange{bit.number / 8, 1});
+  }
+};
+
+std::vector<Stored> stored_blocks(const std::string& path) {
+  std::vector<Stored> blocks;
+  const auto catalog = format::Catalog::open(path).value();
+  for (const format::StepEntry& entry : catalog->steps()) {
+    const auto step = catalog->step(entry.step).value();
+    for (const std::string_view field : {kParts, kGrid})
+      for (const format::BlockPlace& place : step->blocks(field)) {
+        const format::Block block = step->block(place);
+        if (block.stored_bytes == 0) continue;
+        blocks.push_back({step->describe(place),
+                          std::string(field),
+                          step->files()[place.file].path,
+                          {block.offset, block.stored_bytes}});
+      }
+  }
+  return blocks;
+}
+
 class FlippedBits : public testing::TestWithParam<std::uint64_t> {
  protected:
   static constexpr int kFlips = 40;
   static constexpr std::uint64_t kStep = 2;
 
   void SetUp() override {
-    Way way = way_of(random_());
-    way.plan.keep = 0;
-    text_ = way.text();
-    const Status written = comm::run_ranks({.count = way.ranks}, [&](const auto& ranks) -> Status {
+    way_ = way_of(random_());
+    way_.plan.keep = 0;
+    const Status written = comm::run_ranks({.count = way_.ranks}, [&](const auto& ranks) -> Status {
       Runtime runtime{Ranks(ranks)};
-      auto dataset = runtime.dataset(path_, way.plan);
+      auto dataset = runtime.dataset(path_, way_.plan);
       if (!dataset) return failure(dataset.error());
       for (const std::uint64_t step : {std::uint64_t{1}, kStep}) {
         const auto receipt = write_step(runtime, *dataset, cargo_, step);
@@ -191,10 +221,19 @@ class FlippedBits : public testing::TestWithParam<std::uint64_t> {
     for (const auto& entry : fs::directory_iterator(path_))
       files_.push_back(entry.path().string());
     std::ranges::sort(files_);
+    blocks_ = stored_blocks(path_);
   }
   Bit random_bit() {
     const std::string& file = files_[random_() % files_.size()];
     return {file, random_() % (fs::file_size(file) * 8)};
+  }
+  /// One of a block of the grid, which has few bytes.
+  Bit random_bit_of_grid() {
+    std::vector<Stored> grid;
+    std::ranges::copy_if(blocks_, std::back_inserter(grid),
+                         [](const Stored& block) { return block.field == kGrid; });
+    const Stored& block = grid.at(random_() % grid.size());
+    return {block.file, block.bytes.offset * 8 + random_() % (block.bytes.size * 8)};
   }
   static void flip(const Bit& bit) {
     const auto file = storage::open_file(bit.file, {.intent = storage::Intent::kWrite});
@@ -205,47 +244,91 @@ class FlippedBits : public testing::TestWithParam<std::uint64_t> {
     ASSERT_TRUE((*file)->write_at({&byte, 1}, bit.number / 8));
   }
 
-  /// What reading every part of both steps gives: how many fail, by an Error that names them, and
-  /// whether any has other values than it was given.
-  int failed_parts() {
+  /// Reads a block of which the values are known. True if that fails, by an Error that names the
+  /// file; other values than it was given fail the test.
+  template <class T>
+  static bool is_lost(const Result<std::vector<T>>& values,
+                      const std::vector<T>& given,
+                      const std::string& file) {
+    if (!values) {
+      EXPECT_EQ(values.error().path(), file) << values.error().message();
+      return true;
+    }
+    EXPECT_EQ(*values, given) << "damage came back as data";
+    return false;
+  }
+  /// "step 2, field density, part 3", as Errors say it.
+  static std::string name_of_block(std::uint64_t step,
+                                   std::string_view field,
+                                   const std::string& rest) {
+    return "step " + std::to_string(step) + ", field " + std::string(field) + ", " + rest;
+  }
+  /// The names of all blocks that cannot be read.
+  std::vector<std::string> lost_blocks(const Bit& bit) {
     auto reader = StepReader::open(path_);
     if (!reader) {
       ADD_FAILURE() << reader.error().message();
-      return -1;
+      return {};
     }
-    int failed = 0;
-    for (const std::uint64_t step : reader->steps())
-      for (std::uint64_t part = 0; part < cargo_.parts(); ++part) {
-        const auto values = reader->part(step, part);
-        if (values) {
-          EXPECT_EQ(*values, cargo_.part(step, part)) << "damage came back as data";
-          continue;
-        }
-        ++failed;
-        const std::string where = values.error().message();
-        EXPECT_TRUE(mentions(values.error(), "part " + std::to_string(part))) << where;
-        EXPECT_TRUE(mentions(values.error(), "step " + std::to_string(step))) << where;
-        EXPECT_TRUE(mentions(values.error(), std::string(kParts))) << where;
-      }
-    return failed;
+    std::vector<std::string> lost;
+    for (const std::uint64_t step : reader->steps()) {
+      add_lost_parts(*reader, step, bit, lost);
+      add_lost_blocks_of_grid(*reader, step, bit, lost);
+    }
+    return lost;
+  }
+  void add_lost_parts(StepReader& reader,
+                      std::uint64_t step,
+                      const Bit& bit,
+                      std::vector<std::string>& lost) {
+    for (std::uint64_t part = 0; part < cargo_.parts(); ++part) {
+      const auto values = reader.part(step, part);
+      if (!is_lost(values, cargo_.part(step, part), bit.file)) continue;
+      lost.push_back(name_of_block(step, kParts, "part " + std::to_string(part)));
+      EXPECT_TRUE(mentions(values.error(), lost.back())) << values.error().message();
+    }
+  }
+  /// By the blocks in which it was written, and as a whole.
+  void add_lost_blocks_of_grid(StepReader& reader,
+                               std::uint64_t step,
+                               const Bit& bit,
+                               std::vector<std::string>& lost) {
+    const auto shape = cargo_.grid_shape();
+    bool is_any_lost = false;
+    for (std::uint32_t rank = 0; rank < way_.ranks; ++rank) {
+      const GridBlock block = cargo_.share_of(rank, way_.ranks, step % 3);
+      if (block.elements() == 0) continue;
+      const auto values = reader.grid(step, block);
+      if (!is_lost(values, cargo_.grid(step, block), bit.file)) continue;
+      is_any_lost = true;
+      const auto& at = block.start;
+      const std::uint64_t first = (at[0] * shape[1] + at[1]) * shape[2] + at[2];
+      lost.push_back(name_of_block(step, kGrid, "block at element " + std::to_string(first)));
+      EXPECT_TRUE(mentions(values.error(), "step " + std::to_string(step)));
+    }
+    const GridBlock whole = cargo_.share_of(0, 1, 0);
+    EXPECT_EQ(is_lost(reader.grid(step, whole), cargo_.grid(step, whole), bit.file), is_any_lost);
   }
 
   void flip_and_look(const Bit& bit) {
+    const auto hit = std::ranges::find_if(blocks_, [&](const auto& b) { return b.has(bit); });
     flip(bit);
     const auto begin = steady_clock::now();
     const auto report = format::verify(path_);
     ASSERT_TRUE(report) << report.error().message();
     EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(10));
-    const int failed = failed_parts();
-    // One bit is in one block, or in an index, which costs what is in its file.
-    if (report->findings.empty()) {
-      EXPECT_EQ(failed, 0) << "verify found nothing";
-    }
-    for (const format::Finding& finding : report->findings)
+    const std::vector<std::string> lost = lost_blocks(bit);
+    for (const format::Finding& finding : report->findings) {
       EXPECT_EQ(finding.error.path(), bit.file) << finding.error.message();
-    if (failed == 1) {
+      EXPECT_TRUE(hit == blocks_.end() || mentions(finding.error, hit->name));
+    }
+    if (hit != blocks_.end()) {
+      EXPECT_EQ(lost, std::vector{hit->name});
       EXPECT_EQ(report->findings.size(), 1U);
-      EXPECT_TRUE(report->findings.front().key.has_value());
+    }
+    // Else it is in an index, which costs what is in its file, or costs nothing.
+    if (report->findings.empty()) {
+      EXPECT_EQ(lost, std::vector<std::string>()) << "verify found nothing";
     }
     found_ += report->findings.empty() ? 0 : 1;
     flip(bit);
@@ -255,15 +338,16 @@ class FlippedBits : public testing::TestWithParam<std::uint64_t> {
   const std::string path_ = folder_ / "run.fb";
   const Cargo cargo_{GetParam()};
   std::mt19937_64 random_{GetParam()};
-  std::string text_;
+  Way way_;
   std::vector<std::string> files_;
+  std::vector<Stored> blocks_;
   int found_ = 0;
 };
 
 TEST_P(FlippedBits, are_found_and_named_and_cost_nothing_else) {
-  SCOPED_TRACE(text_);
+  SCOPED_TRACE(way_.text());
   for (int i = 0; i < kFlips && !HasFailure(); ++i) {
-    const Bit bit = random_bit();
+    const Bit bit = i % 4 == 3 ? random_bit_of_grid() : random_bit();
     SCOPED_TRACE("bit " + std::to_string(bit.number) + " of " + bit.file);
     flip_and_look(bit);
   }

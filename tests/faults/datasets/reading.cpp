@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <span>
+#include <string>
 
 #include "format/verify.hpp"
 
@@ -16,11 +17,11 @@ using testing::AssertionFailure;
 using testing::AssertionResult;
 using testing::AssertionSuccess;
 
-/// Copies what two blocks share, row by row.
-void copy_shared(const format::Box& from,
-                 std::span<const float> values,
-                 const GridBlock& to,
-                 std::vector<float>& into) {
+/// Copies what two blocks share, row by row, and says how many elements that are.
+std::uint64_t copy_shared(const format::Box& from,
+                          std::span<const float> values,
+                          const GridBlock& to,
+                          std::vector<float>& into) {
   std::vector<std::uint64_t> begin(3);
   std::vector<std::uint64_t> end(3);
   for (std::size_t d = 0; d < 3; ++d) {
@@ -36,6 +37,15 @@ void copy_shared(const format::Box& from,
     for (std::uint64_t y = begin[1]; y < end[1]; ++y)
       std::ranges::copy(values.subspan(place(from, x, y), row),
                         into.begin() + static_cast<std::ptrdiff_t>(place(to, x, y)));
+  return (end[0] - begin[0]) * (end[1] - begin[1]) * row;
+}
+
+/// Of a block of the grid that has elements which no file gives: as a rule, one of them is damaged.
+Error not_covered(const format::StepCatalog& step) {
+  if (!step.damages().empty()) return step.damages().front();
+  return Error({.kind = ErrorClass::kNotFound,
+                .operation = "read the grid of step " + std::to_string(step.entry().step),
+                .cause = "it has elements that no block has"});
 }
 
 template <class T>
@@ -89,12 +99,14 @@ Result<std::vector<float>> StepReader::grid(std::uint64_t step, const GridBlock&
   const auto places = (*catalog)->intersecting(kGrid, {block.start, block.count});
   if (!places) return failure(places.error());
   std::vector<float> values(block.elements());
+  std::uint64_t found = 0;
   for (const format::BlockPlace& place : *places) {
     const auto bytes = reader_.read(**catalog, place);
     if (!bytes) return failure(bytes.error());
     const format::Box box = (*catalog)->index(place).box(place.field, place.number);
-    copy_shared(box, elements_of<float>(*bytes), block, values);
+    found += copy_shared(box, elements_of<float>(*bytes), block, values);
   }
+  if (found != values.size()) return failure(not_covered(**catalog));
   return values;
 }
 

@@ -25,7 +25,7 @@ class StepReader {
 
   std::vector<std::uint64_t> steps() const;
   Result<std::vector<double>> part(std::uint64_t step, std::uint64_t number);
-  /// A block of the grid, whatever blocks it was written in.
+  /// A block of the grid, whatever blocks it was written in; an Error if these do not cover it.
   Result<std::vector<float>> grid(std::uint64_t step, const GridBlock& block);
 
  private:
