@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <numeric>
 #include <optional>
@@ -369,6 +370,25 @@ TEST_P(DatasetSuite, a_step_that_is_given_up_while_agents_hash_it_is_over) {
   });
 }
 
+/// What a field is on the last rank and on all others, as Errors call it.
+struct Contradiction {
+  std::string on_last;
+  std::string on_others;
+};
+
+/// The rank of the Error is that of whom was heard later, which is the last one or is told by it.
+void expect_told(const Yard& yard, const Error& error, const Contradiction& what) {
+  EXPECT_EQ(error.kind(), ErrorClass::kInvalidArgument) << error.message();
+  const std::uint32_t last = yard.runtime.rank_count() - 1;
+  ASSERT_LE(error.rank().value_or(UINT32_MAX), last) << error.message();
+  const bool is_last = error.rank() == last;
+  const std::string here = is_last ? what.on_last : what.on_others;
+  const std::string there = is_last ? what.on_others : what.on_last;
+  EXPECT_TRUE(mentions(error, "field 'velocity' is " + here + " here, and " + there + " on rank "))
+      << error.message();
+  EXPECT_EQ(mentions(error, " on rank " + std::to_string(last)), !is_last) << error.message();
+}
+
 TEST_P(DatasetSuite, ranks_that_announce_different_shapes_are_told_which) {
   on_each_yard([](Yard& yard) {
     if (yard.runtime.rank_count() == 1) return;
@@ -382,8 +402,32 @@ TEST_P(DatasetSuite, ranks_that_announce_different_shapes_are_told_which) {
     EXPECT_TRUE(step->put("velocity", Part{yard.runtime.rank()}, std::span(values), shape));
     const auto receipt = step->commit().wait();
     ASSERT_FALSE(receipt);
-    EXPECT_EQ(receipt.error().kind(), ErrorClass::kInvalidArgument);
-    EXPECT_TRUE(mentions(receipt.error(), "velocity")) << receipt.error().message();
+    expect_told(yard, receipt.error(),
+                {.on_last = "float32, parts of 2 dimensions",
+                 .on_others = "float32, parts of 1 dimensions"});
+    std::ignore = dataset->close();
+  });
+}
+
+TEST_P(DatasetSuite, ranks_that_give_a_global_array_different_shapes_are_told_which) {
+  on_each_yard([](Yard& yard) {
+    if (yard.runtime.rank_count() == 1) return;
+    auto dataset = yard.runtime.dataset(yard.path());
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    auto step = dataset->begin_step(1);
+    ASSERT_TRUE(step) << step.error().message();
+    // As many elements in all, and no two blocks in the same place.
+    const std::uint64_t rank = yard.runtime.rank();
+    const bool is_last = rank == yard.runtime.rank_count() - 1;
+    const Shape shape = is_last ? Shape{12, 8} : Shape{8, 12};
+    const std::vector<float> values(4);
+    const Subarray block{.shape = shape, .start = {rank, 0}, .count = {1, 4}};
+    EXPECT_TRUE(step->put("velocity", block, std::span(values)));
+    const auto receipt = step->commit().wait();
+    ASSERT_FALSE(receipt);
+    expect_told(yard, receipt.error(),
+                {.on_last = "float32, a global array of 12 x 8",
+                 .on_others = "float32, a global array of 8 x 12"});
     std::ignore = dataset->close();
   });
 }
