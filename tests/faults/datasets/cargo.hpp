@@ -63,7 +63,8 @@ Way way_of(std::uint64_t seed);
 /// A hash that spreads: for choices that follow from a seed.
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0);
 
-/// Puts this rank's share of a step; its parts are those with part % ranks == rank.
+/// Puts this rank's share of a step; its parts are those with part % ranks == rank. Some blocks are
+/// copied and some adopted, as the contents' seed, the step and the rank decide.
 Status put_share(Runtime& runtime, Step& step, const Cargo& cargo);
 
 /// Begins, puts and commits; the receipt is to come.
