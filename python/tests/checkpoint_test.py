@@ -11,6 +11,7 @@ import time
 import pytest
 
 from forebay import checkpoint, native
+from forebay.errors import EXIT_USAGE
 from forebay.report.checkpoint_tables import print_cases, title_of
 
 LIMIT_S = 60
@@ -243,6 +244,15 @@ def test_rows_about_forebay_alone_are_measured(forebay, real_native, tmp_path, n
     assert row["goal"] is not None
     assert row["better"] == better
     assert 0 < row["spread"][0] <= row["value"] <= row["spread"][1]
+
+
+def test_its_number_of_ranks_is_no_choice(forebay, programs):
+    """Cases take 2, 4 or 8 of them: a number that was said and ignored would be a false result."""
+    note = programs(None)
+    ran = forebay("bench", "checkpoint", "--ranks", "4")
+    assert ran.code == EXIT_USAGE
+    assert "checkpoint has 8 ranks" in ran.err
+    assert not note.exists()
 
 
 def test_it_is_listed(forebay, programs):

@@ -23,13 +23,13 @@ OF_ONE_RANK = ("pfs",)
 @click.option("--list", "list_only", is_flag=True, help="List the benchmarks there are.")
 @click.option("--all", "run_all", is_flag=True, help="Run all of them, one after another.")
 @click.option("--quick", is_flag=True, help="Smaller files: a minute, not several; same ids.")
-@click.option("--full", is_flag=True, help="Larger files: 4 GiB, not 1 GiB; same ids.")
+@click.option("--full", is_flag=True, help="Larger files: 4 or 8 GiB, not 1 GiB; same ids.")
 @click.option(
     "--ranks",
     type=click.IntRange(min=1),
     default=2,
     show_default=True,
-    help="Ranks of those benchmarks that have some.",
+    help="Ranks of those benchmarks that have some; checkpoint has 8, always.",
 )
 @click.option("--only", metavar="ID,...", help="Measure these results only.")
 @click.option(
@@ -53,12 +53,21 @@ def command(name, list_only, run_all, **options):
         raise ForebayError("name one benchmark, or --all; see forebay bench --list", EXIT_USAGE)
     if options["quick"] and options["full"]:
         raise ForebayError("--quick excludes --full", EXIT_USAGE)
+    if name == checkpoint.BENCHMARK and is_given("ranks"):
+        has = f"{name} has {checkpoint.RANKS} ranks"
+        raise ForebayError(f"{has}; --ranks is for others", EXIT_USAGE)
     names = [one["name"] for one in listed()] if run_all else [name]
     documents, errors = run_each(names, options)
     if documents:
         show_documents(documents, run_all, options)
     if errors:
         raise errors[0]
+
+
+def is_given(option: str) -> bool:
+    """Whether the user said it: nobody should find out from numbers that it means nothing here."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is not click.core.ParameterSource.DEFAULT
 
 
 def run_each(names: list[str], options: dict) -> tuple[list[dict], list[BaseException]]:
