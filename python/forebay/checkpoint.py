@@ -84,7 +84,7 @@ def measure_all(only: str | None, measure: Measure) -> tuple[dict, BaseException
 
 def join(first: dict, second: dict) -> dict:
     """One document of both. A row that both have is shown of each; a goal that only one could
-    answer is no longer left out."""
+    answer is no longer left out. What was around each of them is in parameters.runs."""
     tried = {row["id"] for row in first["results"]} | set(first["left_out"])
     own = [row for row in second["results"] if row["id"] in OF_LIBRARIES]
 
@@ -108,14 +108,24 @@ def join(first: dict, second: dict) -> dict:
     return first | {
         "results": results,
         "left_out": {name: why for name, why in left_out.items() if name not in answered},
-        "parameters": joined_parameters(first["parameters"], second["parameters"]),
+        "parameters": joined_parameters(first, second),
     }
 
 
-def joined_parameters(first: dict, second: dict) -> dict:
-    cases = [case | {"mpi": one.get("mpi", "")} for one in (first, second) for case in one["cases"]]
-    mpi = [name for name in (first.get("mpi"), second.get("mpi")) if name]
-    return first | {"cases": cases, "mpi": ", ".join(mpi)}
+def joined_parameters(*documents: dict) -> dict:
+    """Those of the first one, with the cases of all. Each program had a machine that others kept
+    busy as they did just then, and settings of fio that it chose for itself."""
+    all_of_them = [one["parameters"] for one in documents]
+    cases = [
+        case | {"mpi": one.get("mpi", "")} for one in all_of_them for case in one.get("cases", [])
+    ]
+    mpi = [one["mpi"] for one in all_of_them if one.get("mpi")]
+    runs = [
+        {"mpi": parameters.get("mpi", ""), "machine": one.get("machine", {})}
+        | ({"fio": parameters["fio"]} if "fio" in parameters else {})
+        for one, parameters in zip(documents, all_of_them, strict=True)
+    ]
+    return all_of_them[0] | {"cases": cases, "mpi": ", ".join(mpi), "runs": runs}
 
 
 def without_libraries(document: dict) -> dict:

@@ -168,6 +168,23 @@ def test_rows_of_both_programs_are_shown_and_goals_are_from_the_one_that_can(for
     ]
 
 
+def test_what_was_around_each_program_is_kept_and_shown(forebay, programs):
+    """Others may have been busy beside one of them only, and each chose fio's settings itself."""
+    tried = [{"setting": "1 job, 4 MiB", "mb_s": 900.0}]
+    fio = {"writing": "1 job, 4 MiB", "tried_writing": tried}
+    busy = MACHINE | {"others_busy_cores": 1.75}
+    programs(SECOND | {"machine": busy, "parameters": SECOND["parameters"] | {"fio": fio}})
+    found = forebay("bench", "checkpoint", "--json", "-").json
+    assert found["parameters"]["runs"] == [
+        {"mpi": "MPICH 5, built here", "machine": MACHINE},
+        {"mpi": "Open MPI v4", "machine": busy, "fio": fio},
+    ]
+    out = " ".join(forebay("bench", "checkpoint").out.split())
+    assert "MPICH 5: Fast One" in out
+    assert "others kept 0.30 cores busy" in out
+    assert "others kept 1.75 cores busy. fio, writing: 1 job, 4 MiB; tried:" in out
+
+
 def test_rows_about_forebay_alone_are_the_first_programs(forebay, programs):
     """Also the reason why there is none: the other one only says that it does not measure them."""
     answer = SECOND["left_out"] | {"ckpt.overlap": "elsewhere", "ckpt.open_us": "elsewhere"}

@@ -5,6 +5,7 @@ across."""
 from rich.markup import escape
 
 from forebay.report import units
+from forebay.report.bench_table import machine_line
 from forebay.report.terminal import table
 
 
@@ -67,9 +68,24 @@ def print_cases(console, document: dict) -> None:
                 )
             console.print(result)
     console.print(f"[dim]{NOTE}[/]\n")
-    fio = document["parameters"].get("fio")
-    if fio:
-        console.print(f"[dim]{fio_text(fio)}[/]\n")
+    for text in run_texts(document["parameters"]):
+        console.print(f"[dim]{escape(text)}[/]\n")
+
+
+def run_texts(parameters: dict) -> list[str]:
+    """What was around each program that ran: fio's settings, and where there were two of them the
+    machine of each. That of one alone stands below the results."""
+    runs = parameters.get("runs")
+    if not runs:
+        return [fio_text(parameters["fio"])] if parameters.get("fio") else []
+    return [
+        f"{short_name(one['mpi'])}: {machine_line(one['machine'])}. {fio_text(one.get('fio', {}))}"
+        for one in runs
+    ]
+
+
+def short_name(mpi: str) -> str:
+    return mpi.split(",")[0]
 
 
 def fio_text(fio: dict) -> str:
@@ -114,5 +130,5 @@ def title_of(case: dict) -> str:
     if case["computing"] != "none":
         words.append(f"computing: {case['computing']}")
     if case.get("mpi"):
-        words.append(case["mpi"].split(",")[0])
+        words.append(short_name(case["mpi"]))
     return ", ".join(words)
