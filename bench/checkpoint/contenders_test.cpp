@@ -37,7 +37,7 @@ class Contenders : public testing::Test {
   Result<Measured> write(const Contender& contender, Sizes sizes) {
     checkpoint_.block_bytes = block_sizes(sizes, team_.size, kStepBytes);
     folder_.empty();
-    const TouchedMemory block(checkpoint_.block_bytes[team_.rank]);
+    const TouchedMemory block = TouchedMemory::make(checkpoint_.block_bytes[team_.rank]).value();
     return measure_writing(contender, team_, checkpoint_, {Computing::kProcessor, 2},
                            {block.bytes()});
   }
@@ -56,7 +56,7 @@ TEST_F(Contenders, write_every_byte_and_read_it_back) {
       const auto measured = write(*contender, sizes);
       ASSERT_TRUE(measured) << measured.error().message();
       if (!contender->can_read()) continue;
-      const TouchedMemory room(room_bytes(checkpoint_, team_.size));
+      const TouchedMemory room = TouchedMemory::make(room_bytes(checkpoint_, team_.size)).value();
       for (std::uint32_t step = 0; step < kSteps; ++step) {
         const auto seconds = measure_restart(*contender, team_, checkpoint_, step, room.bytes());
         ASSERT_TRUE(seconds) << seconds.error().message();
@@ -95,7 +95,7 @@ TEST_F(Contenders, are_read_by_fewer_ranks_than_wrote) {
     const auto measured = write(*contender, Sizes::kExponential);
     ASSERT_TRUE(measured) << measured.error().message();
     if (!reads) continue;
-    const TouchedMemory room(room_bytes(checkpoint_, readers.size));
+    const TouchedMemory room = TouchedMemory::make(room_bytes(checkpoint_, readers.size)).value();
     const auto seconds = measure_restart(*contender, readers, checkpoint_, 1, room.bytes());
     EXPECT_TRUE(seconds) << contender->name() << ": " << seconds.error().message();
   }
@@ -123,7 +123,7 @@ TEST_F(Contenders, that_cannot_read_leave_each_block_whole_in_a_file) {
     SCOPED_TRACE(contender->name());
     const auto measured = write(*contender, Sizes::kExponential);
     ASSERT_TRUE(measured) << measured.error().message();
-    const TouchedMemory block(checkpoint_.block_bytes[team_.rank]);
+    const TouchedMemory block = TouchedMemory::make(checkpoint_.block_bytes[team_.rank]).value();
     for (std::uint32_t step = 0; step < kSteps; ++step) {
       fill(block.bytes(), {step, checkpoint_.offset_of(team_.rank)});
       EXPECT_TRUE(is_somewhere(checkpoint_.folder, block.bytes())) << "step " << step;
@@ -144,7 +144,7 @@ TEST_F(Contenders, wrong_bytes_are_noticed_by_a_restart) {
     file.put('!').put('!');
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  const TouchedMemory room(room_bytes(checkpoint_, team_.size));
+  const TouchedMemory room = TouchedMemory::make(room_bytes(checkpoint_, team_.size)).value();
   const auto seconds = measure_restart(**direct, team_, checkpoint_, 1, room.bytes());
   ASSERT_FALSE(seconds);
   EXPECT_EQ(seconds.error().kind(), ErrorClass::kDamage);
@@ -184,7 +184,7 @@ class Caller final : public Contender {
 
 TEST_F(Contenders, calls_are_counted_until_all_is_durable) {
   checkpoint_.block_bytes = block_sizes(Sizes::kEqual, team_.size, kStepBytes);
-  const TouchedMemory block(checkpoint_.block_bytes[team_.rank]);
+  const TouchedMemory block = TouchedMemory::make(checkpoint_.block_bytes[team_.rank]).value();
   std::uint64_t calls = 1000;
   const auto measured = measure_writing(Caller(calls), team_, checkpoint_, {},
                                         {block.bytes(), [&calls] { return calls; }});

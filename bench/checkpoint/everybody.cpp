@@ -137,38 +137,48 @@ Result<Measured> Everybody::perform(const Order& order) {
 
 Result<Measured> Everybody::job(const Order& order, const Checkpoint& checkpoint) {
   const Team ranks = team(order.writers);
-  return measure_job(ranks, checkpoint, order.job,
-                     memory(job_memory_bytes(checkpoint, ranks.size)));
+  const auto block = memory(ranks, job_memory_bytes(checkpoint, ranks.size));
+  if (!block) return failure(block.error());
+  return measure_job(ranks, checkpoint, order.job, *block);
 }
 
 Result<Measured> Everybody::piece(const Order& order, const Checkpoint& checkpoint) {
   const Team writers = team(order.writers);
-  const auto block = memory(checkpoint.block_bytes[writers.rank]);
-  fill(block, {0, checkpoint.offset_of(writers.rank)});
-  return measure_piece(writers, checkpoint, order.piece, block);
+  const auto block = memory(writers, checkpoint.block_bytes[writers.rank]);
+  if (!block) return failure(block.error());
+  fill(*block, {0, checkpoint.offset_of(writers.rank)});
+  return measure_piece(writers, checkpoint, order.piece, *block);
 }
 
 Result<Measured> Everybody::write(const Order& order, const Checkpoint& checkpoint) {
   if (rank() >= order.writers) return Measured();
   const Team writers = team(order.writers);
+  const auto block = memory(writers, checkpoint.block_bytes[writers.rank]);
+  if (!block) return failure(block.error());
   return measure_writing(contender_of(order), writers, checkpoint, order.application,
-                         {memory(checkpoint.block_bytes[writers.rank]), count_calls_});
+                         {*block, count_calls_});
 }
 
 Result<Measured> Everybody::restart(const Order& order, const Checkpoint& checkpoint) {
   if (rank() >= order.readers) return Measured();
-  const auto seconds = measure_restart(contender_of(order), team(order.readers), checkpoint,
-                                       order.step, memory(room_bytes(checkpoint, order.readers)));
+  const Team readers = team(order.readers);
+  const auto room = memory(readers, room_bytes(checkpoint, order.readers));
+  if (!room) return failure(room.error());
+  const auto seconds = measure_restart(contender_of(order), readers, checkpoint, order.step, *room);
   if (!seconds) return failure(seconds.error());
   return Measured{.blocked_s = *seconds,
                   .payload_bytes = static_cast<double>(checkpoint.step_bytes())};
 }
 
-std::span<std::byte> Everybody::memory(std::uint64_t size_bytes) {
+Result<std::span<std::byte>> Everybody::memory(const Team& team, std::uint64_t size_bytes) {
+  Status mine;
   if (!memory_ || memory_->bytes().size() < size_bytes) {
     memory_.reset();
-    memory_ = std::make_unique<TouchedMemory>(size_bytes);
+    auto made = TouchedMemory::make(size_bytes);
+    if (made) memory_ = std::move(*made);
+    if (!made) mine = failure(made.error());
   }
+  if (auto all = agree(team, mine); !all) return failure(all.error());
   return memory_->bytes().first(size_bytes);
 }
 

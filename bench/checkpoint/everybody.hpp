@@ -9,7 +9,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <memory>
+#include <optional>
+#include <span>
 
 #include "bench/checkpoint/job.hpp"
 #include "bench/checkpoint/pieces.hpp"
@@ -71,12 +72,13 @@ class Everybody {
   Result<Measured> job(const Order& order, const Checkpoint& checkpoint);
   Result<Measured> piece(const Order& order, const Checkpoint& checkpoint);
   Result<Measured> restart(const Order& order, const Checkpoint& checkpoint);
-  std::span<std::byte> memory(std::uint64_t size_bytes);
+  /// The application's memory on this rank. Collective: had by all ranks of a team, or by none.
+  Result<std::span<std::byte>> memory(const Team& team, std::uint64_t size_bytes);
 
   Team all_;
   CountCalls count_calls_;
   std::map<std::uint32_t, MPI_Comm> teams_;  // by size
-  std::unique_ptr<TouchedMemory> memory_;    // the application's
+  std::optional<TouchedMemory> memory_;      // the application's
 };
 
 /// Where the body of the benchmark finds them. On rank 0.

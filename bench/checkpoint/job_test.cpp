@@ -33,7 +33,7 @@ class Jobs : public testing::TestWithParam<Placement> {
     for (std::uint32_t number = 0; number < kStepsOfJob; ++number)
       for (std::uint32_t part = 0; part < parts; ++part) {
         const ByteRange share = share_of(checkpoint_, part, parts);
-        const TouchedMemory room(share.size);
+        const TouchedMemory room = TouchedMemory::make(share.size).value();
         const auto bytes = room.bytes().first(share.size);
         const auto read = dataset->step(number).value().read("block", Part{part}, bytes).wait();
         ASSERT_TRUE(read) << read.error().message();
@@ -47,7 +47,8 @@ class Jobs : public testing::TestWithParam<Placement> {
 };
 
 TEST_P(Jobs, write_all_steps_whoever_computes) {
-  const TouchedMemory memory(job_memory_bytes(checkpoint_, team_.size));
+  const TouchedMemory memory =
+      TouchedMemory::make(job_memory_bytes(checkpoint_, team_.size)).value();
   const JobSettings settings{
       .placement = GetParam(), .computing = Computing::kProcessor, .units = 7};
   const auto measured = measure_job(team_, checkpoint_, settings, memory.bytes());
@@ -65,7 +66,8 @@ TEST_P(Jobs, write_all_steps_whoever_computes) {
 
 TEST_P(Jobs, that_cannot_be_written_fail_on_all_ranks) {
   checkpoint_.folder /= "missing/deeper";
-  const TouchedMemory memory(job_memory_bytes(checkpoint_, team_.size));
+  const TouchedMemory memory =
+      TouchedMemory::make(job_memory_bytes(checkpoint_, team_.size)).value();
   const auto measured = measure_job(team_, checkpoint_, {.placement = GetParam()}, memory.bytes());
   ASSERT_FALSE(measured);
   EXPECT_EQ(measured.error().kind(), ErrorClass::kNotFound) << measured.error().message();

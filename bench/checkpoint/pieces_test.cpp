@@ -29,7 +29,7 @@ class Pieces : public testing::Test {
 
   Result<Measured> measure(const PieceSettings& settings) {
     folder_.empty();
-    const TouchedMemory block(kPieceBlockBytes);
+    const TouchedMemory block = TouchedMemory::make(kPieceBlockBytes).value();
     fill(block.bytes(), {0, checkpoint_.offset_of(team_.rank)});
     return measure_piece(team_, checkpoint_, settings, block.bytes());
   }
@@ -39,7 +39,7 @@ class Pieces : public testing::Test {
     auto dataset = runtime_of(team_).open_dataset(checkpoint_.folder / "pieces.fb");
     ASSERT_TRUE(dataset) << dataset.error().message();
     ASSERT_EQ(dataset->newest_step(), newest);
-    const TouchedMemory room(kPieceBlockBytes);
+    const TouchedMemory room = TouchedMemory::make(kPieceBlockBytes).value();
     const auto step = dataset->step(newest);
     ASSERT_TRUE(step) << step.error().message();
     const auto read = step->read("block", Part{team_.rank}, room.bytes()).wait();

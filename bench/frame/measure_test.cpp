@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // What measures must itself be right: memory that was used is seen, processor time goes to the
 // thread that spent it, and files hold what they promise.
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/frame/clock.hpp"
 #include "bench/frame/peak_memory.hpp"
+#include "bench/frame/slices.hpp"
 #include "bench/frame/word_file.hpp"
 #include "bench/frame/work_folder.hpp"
 
@@ -206,6 +210,44 @@ TEST(WorkFolder, is_removed_when_the_process_is_terminated) {
   const OtherRun run = start_run();
   EXPECT_EQ(run.end(SIGTERM), 128 + SIGTERM);
   EXPECT_FALSE(fs::exists(run.folder));
+}
+
+/// Bytes of huge pages in the mapping that begins at `address`, as the kernel tells.
+std::uint64_t huge_bytes_at(const void* address) {
+  std::ostringstream beginning;
+  beginning << std::hex << reinterpret_cast<std::uintptr_t>(address) << '-';
+  std::ifstream maps("/proc/self/smaps");
+  bool is_there = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.rfind(beginning.str(), 0) == 0) is_there = true;
+    if (is_there && line.rfind("AnonHugePages:", 0) == 0)
+      return std::stoull(line.substr(line.find(':') + 1)) * 1024;
+  }
+  return 0;
+}
+
+TEST(TouchedMemory, is_there_at_once_and_in_huge_pages_where_the_system_has_some) {
+  constexpr std::uint64_t kBytes = 8 * kMiB + 8;
+  const auto memory = TouchedMemory::make(kBytes);
+  ASSERT_TRUE(memory) << memory.error().message();
+  const auto bytes = memory->bytes();
+  EXPECT_EQ(bytes.size(), kBytes);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(bytes.data()) % (2 * kMiB), 0U);
+  std::vector<unsigned char> pages(kBytes / 4096 + 1);
+  ASSERT_EQ(::mincore(bytes.data(), kBytes, pages.data()), 0);
+  EXPECT_EQ(std::count(pages.begin(), pages.end(), 1), std::ssize(pages));
+  std::ifstream setting("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string words;
+  std::getline(setting, words);
+  if (words.empty() || words.find("[never]") != std::string::npos)
+    return;  // it has none
+  EXPECT_GT(huge_bytes_at(bytes.data()), 0U);
+}
+
+TEST(TouchedMemory, that_is_not_to_be_had_is_a_failure_and_no_exception) {
+  const auto memory = TouchedMemory::make(1ULL << 60U);
+  ASSERT_FALSE(memory);
+  EXPECT_THAT(memory.error().message(), testing::HasSubstr("1152921504606846976 bytes"));
 }
 
 TEST(WorkFolder, of_a_killed_process_is_removed_by_the_next_one) {

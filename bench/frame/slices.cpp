@@ -1,20 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/frame/slices.hpp"
 
+#include <cerrno>
 #include <cstring>
-#include <new>
+#include <string>
+#include <utility>
+
+#include <sys/mman.h>
 
 namespace forebay::bench {
 
-TouchedMemory::TouchedMemory(std::uint64_t size_bytes)
-    : base_(::mmap(nullptr,
-                   size_bytes,
-                   PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
-                   -1,
-                   0)),
-      size_bytes_(size_bytes) {
-  if (base_ == MAP_FAILED) throw std::bad_alloc();
+namespace {
+
+constexpr std::uint64_t kHugePageBytes = 2ULL << 20U;
+constexpr std::uint64_t kSmallPageBytes = 4096;
+
+/// Address space that begins with a huge page; empty, with errno set, if there is none left.
+std::span<std::byte> map_at_huge_page(std::uint64_t size_bytes) {
+  const std::uint64_t pages_bytes =
+      (size_bytes + kSmallPageBytes - 1) / kSmallPageBytes * kSmallPageBytes;
+  const std::uint64_t mapped_bytes = pages_bytes + kHugePageBytes;
+  void* const mapping =
+      ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED) return {};
+  auto* const first = static_cast<std::byte*>(mapping);
+  const std::uint64_t into_page = reinterpret_cast<std::uintptr_t>(mapping) % kHugePageBytes;
+  const std::uint64_t before = into_page == 0 ? 0 : kHugePageBytes - into_page;
+  const std::uint64_t after = mapped_bytes - before - pages_bytes;
+  if (before > 0) ::munmap(first, before);
+  if (after > 0) ::munmap(first + before + pages_bytes, after);
+  return {first + before, size_bytes};
+}
+
+}  // namespace
+
+Result<TouchedMemory> TouchedMemory::make(std::uint64_t size_bytes) {
+  const ErrorDetails where{.operation = "take memory for a benchmark",
+                           .cause = std::to_string(size_bytes) + " bytes were asked for"};
+  if (size_bytes > PTRDIFF_MAX / 2) return failure(system_error(where, ENOMEM));
+  TouchedMemory memory(map_at_huge_page(size_bytes));
+  if (memory.bytes_.empty()) return failure(system_error(where, errno));
+  ::madvise(memory.bytes_.data(), size_bytes, MADV_HUGEPAGE);  // a wish: works without
+  if (::madvise(memory.bytes_.data(), size_bytes, MADV_POPULATE_WRITE) == 0) return memory;
+  if (errno != EINVAL) return failure(system_error(where, errno));
+  for (std::uint64_t at = 0; at < size_bytes; at += kSmallPageBytes)
+    memory.bytes_[at] = std::byte{0};
+  return memory;
+}
+
+TouchedMemory::~TouchedMemory() {
+  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+}
+
+TouchedMemory::TouchedMemory(TouchedMemory&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, {})) {}
+
+TouchedMemory& TouchedMemory::operator=(TouchedMemory&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
 }
 
 Status touch(std::span<const std::byte> bytes, std::uint64_t offset_bytes) {

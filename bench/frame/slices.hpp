@@ -11,8 +11,6 @@
 #include <filesystem>
 #include <span>
 
-#include <sys/mman.h>
-
 namespace forebay::bench {
 
 /// How a file is cut into tasks, and on how many threads they run.
@@ -26,20 +24,22 @@ struct Cut {
   ByteRange slice(std::uint64_t task) const noexcept { return {task * task_bytes(), task_bytes()}; }
 };
 
-/// Anonymous memory that is touched before any clock starts, as an application's buffers are.
+/// Anonymous memory that is touched before any clock starts, as an application's buffers are. It
+/// begins with a huge page and is made of them where the system has some: direct transfers from
+/// pages of 4 KiB take up to twice the time, and Forebay's pool and fio have huge ones.
 class TouchedMemory {
  public:
-  explicit TouchedMemory(std::uint64_t size_bytes);
-  ~TouchedMemory() { ::munmap(base_, size_bytes_); }
-  TouchedMemory(const TouchedMemory&) = delete;
-  TouchedMemory& operator=(const TouchedMemory&) = delete;
-  std::span<std::byte> bytes() const noexcept {
-    return {static_cast<std::byte*>(base_), size_bytes_};
-  }
+  /// `size_bytes` of zeros, at least 1. Fails where there is not that much: one rank may, so those
+  /// of a team agree.
+  static Result<TouchedMemory> make(std::uint64_t size_bytes);
+  ~TouchedMemory();
+  TouchedMemory(TouchedMemory&& other) noexcept;
+  TouchedMemory& operator=(TouchedMemory&& other) noexcept;
+  std::span<std::byte> bytes() const noexcept { return bytes_; }
 
  private:
-  void* base_;
-  std::uint64_t size_bytes_;
+  explicit TouchedMemory(std::span<std::byte> bytes) noexcept : bytes_(bytes) {}
+  std::span<std::byte> bytes_;  // mapped; empty once it was moved away
 };
 
 /// Reads one word of each cache line; fails if a word is not its own offset in the file.

@@ -21,15 +21,16 @@ Status bench_blocks(Context& context) {
   if (!site) return failure(site.error());
   block.path = (*site)->path();
   const double limit_s = (*site)->limit_s(block.span_bytes());
-  const TouchedMemory memory(block.bytes());
+  const auto memory = TouchedMemory::make(block.bytes());
+  if (!memory) return failure(memory.error());
   Runtime runtime;
   // As docs/guides/reading.md says to those that pick pieces.
   const ReadPlan plan{.eager_bytes = 0, .reason = {}};
   const auto rounds =
       context.run(id, kRounds,
                   {{"forebay", (*site)->cold(),
-                    [&] { return time_request(runtime, block, memory.bytes(), plan); }},
-                   {"rows", (*site)->cold(), [&] { return time_rows(block, memory.bytes()); }}});
+                    [&] { return time_request(runtime, block, memory->bytes(), plan); }},
+                   {"rows", (*site)->cold(), [&] { return time_rows(block, memory->bytes()); }}});
   if (!rounds) return failure(rounds.error());
   context.add({.id = id,
                .unit = "1",

@@ -142,22 +142,29 @@ Status Crew::serve() {
 }
 
 /// Buffers of this rank's tasks, touched before any clock runs; kept from one job to the next.
-void Crew::provide_memory(const Job& job) {
+Status Crew::provide_memory(const Job& job) {
   const std::uint64_t needed_bytes =
       reads_into_buffers(job.work) ? share_of(job, ranks(job.reach)).size : 0;
-  if (memory_bytes_ >= needed_bytes && !is_bare(job.work)) return;
+  if (memory_bytes_ >= needed_bytes && !is_bare(job.work)) return {};
   memory_.reset();
-  memory_bytes_ = needed_bytes;
-  if (needed_bytes > 0) memory_.emplace(needed_bytes);
-  if (!is_bare(job.work)) return;
+  memory_bytes_ = 0;
+  if (needed_bytes > 0) {
+    auto made = TouchedMemory::make(needed_bytes);
+    if (!made) return failure(made.error());
+    memory_ = std::move(*made);
+    memory_bytes_ = needed_bytes;
+  }
+  if (!is_bare(job.work)) return {};
   team_of(job.reach).end_runtime();
   ::malloc_trim(0);
+  return {};
 }
 
 Result<Measured> Crew::take_part(const Job& job) {
-  provide_memory(job);
+  const Status provided = provide_memory(job);
   Team& team = team_of(job.reach);
   comm::Communicator& ranks = team.ranks();
+  if (auto agreed = ranks.agree(provided); !agreed) return failure(agreed.error());
   WorkSite site{.team = team,
                 .ranks = ranks,
                 .memory = memory_ ? memory_->bytes() : std::span<std::byte>(),

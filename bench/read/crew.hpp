@@ -155,7 +155,7 @@ class Crew {
   bool is_chosen() const noexcept { return everybody_.ranks().rank().number < size_; }
   Status tell(const Job& job);
   Result<Job> hear();
-  void provide_memory(const Job& job);
+  Status provide_memory(const Job& job);
   Result<Measured> take_part(const Job& job);
   Result<std::vector<double>> collect(const Job& job, double mine);
 

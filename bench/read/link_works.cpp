@@ -246,12 +246,15 @@ class CollectiveOverLink final : public LinkWork {
  private:
   CollectiveOverLink(const WorkSite& site, std::unique_ptr<comm::CollectiveFile> file)
       : LinkWork(site), file_(std::move(file)) {
-    if (sides().is_taker()) memory_.emplace(sides().share().size);
+    if (sides().is_taker()) memory_ = TouchedMemory::make(sides().share().size);
   }
 
   Status move() override {
-    const auto into = memory_ ? memory_->bytes() : std::span<std::byte>();
+    // Without memory as well: the others wait in this call.
+    const bool has_memory = memory_ && *memory_;
+    const auto into = has_memory ? (*memory_)->bytes() : std::span<std::byte>();
     const auto got = file_->read_at_all(into, sides().share().offset);
+    if (memory_ && !has_memory) return failure(memory_->error());
     if (!got) return failure(got.error());
     if (*got != into.size())
       return failure({.kind = ErrorClass::kShortFile, .operation = "read with MPI-IO"});
@@ -259,7 +262,7 @@ class CollectiveOverLink final : public LinkWork {
   }
 
   std::unique_ptr<comm::CollectiveFile> file_;
-  std::optional<TouchedMemory> memory_;
+  std::optional<Result<TouchedMemory>> memory_;  // of a taker
 };
 
 /// The least there is to do: the first rank preads pieces and sends them, takers receive them.

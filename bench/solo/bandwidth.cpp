@@ -30,12 +30,13 @@ Status compare(Context& context, const Comparison& comparison) {
                 .file_bytes = file_bytes,
                 .task_count = context.choose(kTasks, kTasks / 8),
                 .threads = comparison.threads};
-  const TouchedMemory memory(file_bytes);
+  const auto memory = TouchedMemory::make(file_bytes);
+  if (!memory) return failure(memory.error());
   Runtime runtime;
   const auto prepare = [&] { return comparison.prepare(cut.path); };
   auto rounds = context.run(comparison.id, comparison.rounds,
                             {{"forebay", prepare, [&] { return time_session(runtime, cut); }},
-                             {"pread", prepare, [&] { return time_pread(cut, memory.bytes()); }}});
+                             {"pread", prepare, [&] { return time_pread(cut, memory->bytes()); }}});
   if (!rounds) return failure(rounds.error());
   context.add({.id = comparison.id,
                .unit = "1",

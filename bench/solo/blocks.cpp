@@ -14,13 +14,14 @@ Status bench_blocks(Context& context) {
   auto path = context.word_file(block.file_bytes());
   if (!path) return failure(path.error());
   block.path = *path;
-  const TouchedMemory memory(block.bytes());
+  const auto memory = TouchedMemory::make(block.bytes());
+  if (!memory) return failure(memory.error());
   Runtime runtime;
   const auto cold = [&] { return probe::drop_cached(block.path); };
   auto rounds =
       context.run("solo.subarray.over_rows", 9,
-                  {{"forebay", cold, [&] { return time_request(runtime, block, memory.bytes()); }},
-                   {"rows", cold, [&] { return time_rows(block, memory.bytes()); }}});
+                  {{"forebay", cold, [&] { return time_request(runtime, block, memory->bytes()); }},
+                   {"rows", cold, [&] { return time_rows(block, memory->bytes()); }}});
   if (!rounds) return failure(rounds.error());
   context.add({.id = "solo.subarray.over_rows",
                .unit = "1",

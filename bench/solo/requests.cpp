@@ -81,7 +81,8 @@ Status bench_requests(Context& context) {
   if (!path) return failure(path.error());
   if (auto warmed = probe::warm(*path); !warmed) return warmed;
   const Cut cut{.path = *path, .file_bytes = kFileBytes, .task_count = kRequestingTasks};
-  const TouchedMemory memory(kFileBytes);
+  const auto memory = TouchedMemory::make(kFileBytes);
+  if (!memory) return failure(memory.error());
   Runtime runtime;
   auto file = runtime.open(path->string());
   if (!file) return failure(file.error());
@@ -93,7 +94,7 @@ Status bench_requests(Context& context) {
   auto rounds = context.run("solo.request_us", 9,
                             {{"hit", {}, [&] { return time_hits(*cached, cut); }},
                              {"fetch", {}, [&] { return time_fetch(*file, cut); }},
-                             {"pread", {}, [&] { return time_preads(cut, memory.bytes()); }}});
+                             {"pread", {}, [&] { return time_preads(cut, memory->bytes()); }}});
   if (!rounds) return failure(rounds.error());
   const std::vector<Peer> peers = {{"pread", "us", rounds->summary("pread")}};
   if (wants_hit) context.add({"solo.hit_us", "us", rounds->summary("hit"), Goal{0.05}, peers});

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -81,6 +82,7 @@ std::filesystem::path shared_file(const Checkpoint& checkpoint, std::uint32_t st
 /// The last part of a block, which is no whole number of disk blocks: O_DIRECT wants it padded.
 class Tail {
  public:
+  explicit Tail(TouchedMemory memory) noexcept : memory_(std::move(memory)) {}
   std::span<const std::byte> padded(std::span<const std::byte> bytes) {
     const auto room = memory_.bytes();
     std::fill(room.begin(), room.end(), std::byte{});
@@ -89,13 +91,13 @@ class Tail {
   }
 
  private:
-  TouchedMemory memory_{kBlockBytes};
+  TouchedMemory memory_;
 };
 
 class OwnFilesWriter final : public Writer {
  public:
-  OwnFilesWriter(Way way, const Team& team, Checkpoint checkpoint)
-      : way_(way), rank_(team.rank), checkpoint_(std::move(checkpoint)) {}
+  OwnFilesWriter(Way way, const Team& team, Checkpoint checkpoint, Tail tail)
+      : way_(way), rank_(team.rank), checkpoint_(std::move(checkpoint)), tail_(std::move(tail)) {}
 
   Status write_step(std::uint32_t step, std::span<const std::byte> block) override {
     const auto path = own_file(checkpoint_, step, rank_);
@@ -227,7 +229,11 @@ class OwnFilesReader final : public Reader {
   }
 
   Status read_directly(const Piece& piece, std::span<std::byte> target) {
-    if (!bounce_) bounce_.emplace(kBounceBytes);
+    if (!bounce_) {
+      auto made = TouchedMemory::make(kBounceBytes);
+      if (!made) return failure(made.error());
+      bounce_ = std::move(*made);
+    }
     const auto file = open_file(piece.path, O_RDONLY | O_DIRECT);
     if (!file) return failure(file.error());
     std::uint64_t at = piece.in_file.offset;
@@ -259,7 +265,9 @@ class OwnFiles final : public Contender {
   Result<std::unique_ptr<Writer>> open(const Team& team,
                                        const Checkpoint& checkpoint) const override {
     if (way_ == Way::kShared) return std::make_unique<SharedFileWriter>(team, checkpoint);
-    return std::make_unique<OwnFilesWriter>(way_, team, checkpoint);
+    auto memory = TouchedMemory::make(kBlockBytes);
+    if (!memory) return failure(memory.error());
+    return std::make_unique<OwnFilesWriter>(way_, team, checkpoint, Tail(std::move(*memory)));
   }
   Result<std::unique_ptr<Reader>> open_to_read(const Team& /*team*/,
                                                const Checkpoint& checkpoint) const override {
