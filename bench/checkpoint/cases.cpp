@@ -59,7 +59,7 @@ std::vector<GoalRow> make_goals() {
       cases_where([](const Case& in) { return only_writes(in) && in.writers == kRanksOfGoals; });
   const auto by_fio = cases_where([](const Case& in) { return only_writes(in) && has_fio(in); });
   const auto read = cases_where(restarts);
-  return {{"ckpt.durable.over_fpp", "fpp:direct", 1.0, all},
+  return {{"ckpt.durable.over_fpp", "fpp", 1.0, all},
           {"ckpt.durable.over_fio", "fio", 0.8, by_fio},
           {"ckpt.durable.over_hdf5", "hdf5", 1.5, of_four},
           {"ckpt.durable.over_pnetcdf", "pnetcdf", 1.5, of_four},

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What strategies take of memory, with outcomes that were made up.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,6 +65,23 @@ TEST(MemoryRows, say_who_is_missing) {
   samples.forget(kMemory, "forebay:gather,whole");
   add(samples, "forebay:brigade", {{.staging_bytes = 1}});
   EXPECT_EQ(brigade_memory(samples).error(), "no contender named forebay:gather,whole");
+}
+
+TEST(Cases, files_by_hand_are_a_peer_in_whichever_way_they_are_fastest) {
+  const auto& goals = all_goals();
+  const auto over_fpp = std::find_if(goals.begin(), goals.end(), [](const GoalRow& goal) {
+    return goal.id == "ckpt.durable.over_fpp";
+  });
+  ASSERT_NE(over_fpp, goals.end());
+  Samples samples;
+  for (const Case& in : over_fpp->cases) {
+    samples.add(in, "forebay:chosen", {.durable_s = 1.0, .payload_bytes = 1e6});
+    samples.add(in, "fpp:direct", {.durable_s = 2.0, .payload_bytes = 1e6});
+    samples.add(in, "fpp:page-cache", {.durable_s = 0.5, .payload_bytes = 1e6});
+  }
+  const auto row = compare(*over_fpp, samples);
+  ASSERT_TRUE(row) << row.error();
+  EXPECT_DOUBLE_EQ(row->measured.median, 0.5);
 }
 
 TEST(Cases, of_memory_answer_no_goal_of_speed) {
