@@ -10,6 +10,10 @@ namespace {
 constexpr std::uint32_t kRanksOfGoals = 4;
 /// As many as are under way at a time: later ones use the same memory.
 constexpr std::uint32_t kMemorySteps = 2;
+/// What fio's jobs share without a rest, whatever their requests: four of 4 MiB; in quick runs
+/// less.
+constexpr std::uint64_t kWholeBytes = 16ULL << 20U;
+constexpr std::uint64_t kWholeBytesMin = 1ULL << 20U;
 
 std::vector<Case> writing_cases(const std::string& prefix, Computing computing) {
   std::vector<Case> cases;
@@ -35,8 +39,8 @@ std::vector<Case> make_cases() {
                    .sizes = Sizes::kExponential,
                    .steps = kMemorySteps,
                    .scope = Scope::kMemory});
-  cases.push_back({.id = "ckpt.restart.4to4", .writers = 4, .readers = 4, .steps = kSteps});
-  cases.push_back({.id = "ckpt.restart.8to3", .writers = 8, .readers = 3, .steps = kSteps});
+  cases.push_back({.id = "ckpt.restart.4to4", .writers = 4, .readers = 4, .steps = kRestartSteps});
+  cases.push_back({.id = "ckpt.restart.8to3", .writers = 8, .readers = 3, .steps = kRestartSteps});
   return cases;
 }
 
@@ -79,6 +83,13 @@ const std::vector<Case>& all_cases() {
 const std::vector<GoalRow>& all_goals() {
   static const std::vector<GoalRow> goals = make_goals();
   return goals;
+}
+
+std::uint64_t step_bytes_of(const Case& in, std::uint64_t payload_bytes) {
+  if (!restarts(in)) return payload_bytes / kSteps;
+  const std::uint64_t bytes = payload_bytes / in.steps;
+  const std::uint64_t whole_bytes = bytes < kWholeBytes ? kWholeBytesMin : kWholeBytes;
+  return std::max(whole_bytes, bytes / whole_bytes * whole_bytes);
 }
 
 bool has_fio(const Case& in) {

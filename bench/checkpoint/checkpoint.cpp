@@ -17,12 +17,11 @@ namespace forebay::bench::checkpoint {
 
 namespace {
 
-constexpr unsigned kRounds = 5;
 constexpr double kPhaseSeconds = 0.25;
 constexpr double kQuickPhaseSeconds = 0.01;
 constexpr double kMegabyte = 1e6;
 
-/// Of four steps together.
+/// Of all steps together.
 constexpr ByEffort<std::uint64_t> kPayloadBytes = {.quick = 16_MiB, .usual = 1_GiB, .full = 8_GiB};
 
 std::string mpi_library() {
@@ -103,7 +102,7 @@ FioSizes fio_sizes(const Wanted& wanted, std::uint64_t payload_bytes) {
   for (const Case& in : all_cases()) {
     if (!wanted.measured_with_fio(in)) continue;
     if (in.readers == 0) sizes.written_bytes = payload_bytes;
-    if (in.readers > 0) sizes.read_bytes = payload_bytes / kSteps;
+    if (in.readers > 0) sizes.read_bytes = step_bytes_of(in, payload_bytes);
   }
   return sizes;
 }
@@ -167,7 +166,6 @@ Status bench_own_rows(Context& context) {
 
 Status run_cases(Context& context, const Wanted& wanted, Samples& samples) {
   RoundsSettings settings{.folder = context.folder() / "checkpoints",
-                          .step_bytes = context.choose(kPayloadBytes) / kSteps,
                           .rounds = kRounds,
                           .computing_s = context.choose(kPhaseSeconds, kQuickPhaseSeconds),
                           .fio = {},
@@ -184,6 +182,7 @@ Status run_cases(Context& context, const Wanted& wanted, Samples& samples) {
       continue;
     }
     settings.names = wanted.names(in);
+    settings.step_bytes = step_bytes_of(in, context.choose(kPayloadBytes));
     const std::uint64_t room_bytes = copies_at_a_time(in, settings) * context.choose(kPayloadBytes);
     if (auto room = context.require_space(room_bytes); !room) {
       context.leave_out(in.id, room.error().message());

@@ -67,6 +67,19 @@ TEST(MemoryRows, say_who_is_missing) {
   EXPECT_EQ(brigade_memory(samples).error(), "no contender named forebay:gather,whole");
 }
 
+TEST(Cases, that_restart_have_a_step_for_each_round_and_no_more_bytes) {
+  for (const Case& in : all_cases()) {
+    for (const std::uint64_t payload_bytes : {16_MiB, 1_GiB, 8_GiB}) {
+      const std::uint64_t step_bytes = step_bytes_of(in, payload_bytes);
+      EXPECT_LE(step_bytes * in.steps, payload_bytes) << in.id;
+      EXPECT_EQ(step_bytes % 1_MiB, 0U) << in.id;
+    }
+    if (in.readers > 0) {
+      EXPECT_GT(in.steps, kRounds) << in.id;
+    }
+  }
+}
+
 TEST(Cases, files_by_hand_are_a_peer_in_whichever_way_they_are_fastest) {
   const auto& goals = all_goals();
   const auto over_fpp = std::find_if(goals.begin(), goals.end(), [](const GoalRow& goal) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "bench/checkpoint/cases.hpp"
 #include "bench/checkpoint/fio_jobs.hpp"
 #include "bench/checkpoint/stored.hpp"
@@ -77,7 +78,7 @@ Runner fio_reader(const Case& in, const RoundsSettings& settings) {
     return {};
   };
   const auto run = [=](std::size_t round) {
-    return read_with_fio(folder_of(round % steps), bytes, setting);
+    return read_with_fio(folder_of(round), bytes, setting);
   };
   return {std::string(kFio), run, prepare};
 }
@@ -107,7 +108,7 @@ Runner reader_of(const Contender& contender, Order order, const RoundsSettings& 
   order.task = Task::kRestart;
   const auto read = [order](std::size_t round) {
     Order mine = order;
-    mine.step = static_cast<std::uint32_t>(round % order.steps);
+    mine.step = static_cast<std::uint32_t>(round);
     return everybody().order(mine);
   };
   return {contender.name(), read, write};
@@ -147,6 +148,7 @@ std::size_t copies_at_a_time(const Case& in, const RoundsSettings& settings) {
 std::map<std::string, std::string> run_case(const Case& in,
                                             const RoundsSettings& settings,
                                             Samples& samples) {
+  FOREBAY_ASSERT(in.readers == 0 || settings.rounds < in.steps);
   std::map<std::string, std::string> failed;
   const std::vector<Runner> runners = runners_of(in, settings);
   const std::size_t prepared = in.readers == 0 ? 0 : runners.size();
