@@ -107,31 +107,36 @@ FioSizes fio_sizes(const Wanted& wanted, std::uint64_t payload_bytes) {
   return sizes;
 }
 
-nlohmann::json to_json(const std::vector<FioTried>& all, std::uint64_t bytes) {
+/// Tells how one direction was chosen, by that name.
+void tell_of(const FioBest& best,
+             const std::string& name,
+             std::uint64_t bytes,
+             nlohmann::json& in) {
   auto list = nlohmann::json::array();
-  for (const FioTried& one : all) {
+  for (const FioTried& one : best.tried) {
     list.push_back({{"setting", text_of(one.setting)},
                     {"mb_s", static_cast<double>(bytes) / one.seconds / kMegabyte}});
   }
-  return list;
+  if (best.chosen) in[name] = text_of(best.chosen->setting);
+  if (bytes > 0) in["tried_" + name] = std::move(list);
+  if (!best.failed.empty()) in["failed_" + name] = best.failed;
 }
 
-/// What the disk takes and gives, by the best of fio's settings on this disk.
-Result<FioChoice> tune_fio(Context& context, const Wanted& wanted) {
+/// What the disk takes and gives, by the best of fio's settings on this disk. Where none works, it
+/// is left out: others can be measured all the same.
+FioChoice tune_fio(Context& context, const Wanted& wanted) {
   const FioSizes sizes = fio_sizes(wanted, context.choose(kPayloadBytes));
   if (sizes.written_bytes == 0 && sizes.read_bytes == 0) return FioChoice();
-  auto choice = choose_fio(context.folder() / "fio-settings", sizes);
-  if (!choice) return choice;
+  FioChoice choice = choose_fio(context.folder() / "fio-settings", sizes);
   auto told = nlohmann::json::object();
-  if (sizes.written_bytes > 0) {
-    told["writing"] = text_of(choice->writing.setting);
-    told["tried_writing"] = to_json(choice->tried_writing, sizes.written_bytes);
-  }
-  if (sizes.read_bytes > 0) {
-    told["reading"] = text_of(choice->reading.setting);
-    told["tried_reading"] = to_json(choice->tried_reading, sizes.read_bytes);
-  }
+  tell_of(choice.writing, "writing", sizes.written_bytes, told);
+  tell_of(choice.reading, "reading", sizes.read_bytes, told);
   context.set_parameter("fio", std::move(told));
+  for (const Case& in : all_cases()) {
+    const std::string why = why_none(in.readers > 0 ? choice.reading : choice.writing);
+    if (!why.empty() && wanted.measured_with_fio(in))
+      context.leave_out(std::string(kFio) + " in " + in.id, why);
+  }
   return choice;
 }
 
@@ -171,9 +176,7 @@ Status run_cases(Context& context, const Wanted& wanted, Samples& samples) {
                           .fio = {},
                           .on_progress = {}};
   if (auto made = make_empty(settings.folder); !made) return made;
-  auto fio = tune_fio(context, wanted);
-  if (!fio) return failure(fio.error());
-  settings.fio = std::move(*fio);
+  settings.fio = tune_fio(context, wanted);
   auto documents = nlohmann::json::array();
   for (const Case& in : all_cases()) {
     if (!wanted.measured(in)) continue;

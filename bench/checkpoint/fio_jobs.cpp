@@ -76,53 +76,50 @@ Result<double> run(const std::string& direction,
   const std::string fallocate =
       setting.space == FioSpace::kReserved ? "--fallocate=posix" : "--fallocate=none";
   const Status ran = run_child(
-      {"env", std::string(kHugePages), "fio", "--name=load", "--rw=" + direction,
-       "--numjobs=" + std::to_string(setting.jobs), "--group_reporting",
-       "--bs=" + std::to_string(request_bytes), "--iodepth=" + std::to_string(setting.depth),
-       "--size=" + std::to_string(job_bytes), "--ioengine=io_uring", "--direct=1", "--thread=1",
-       fallocate, "--end_fsync=1", "--output-format=json", "--output=" + report.string(),
-       "--directory=" + folder.string()});
+      {"fio", "--name=load", "--rw=" + direction, "--numjobs=" + std::to_string(setting.jobs),
+       "--group_reporting", "--bs=" + std::to_string(request_bytes),
+       "--iodepth=" + std::to_string(setting.depth), "--size=" + std::to_string(job_bytes),
+       "--ioengine=io_uring", "--direct=1", "--thread=1", fallocate, "--end_fsync=1",
+       "--output-format=json", "--output=" + report.string(), "--directory=" + folder.string()},
+      {std::string(kHugePages)});
   if (!ran) return failure(ran.error());
   return seconds_in(report, direction, total_bytes);
 }
 
-/// The fastest so far stands in `best`.
-void note(const FioTried& tried, FioTried& best, std::vector<FioTried>& all) {
-  all.push_back(tried);
-  if (best.seconds == 0 || tried.seconds < best.seconds) best = tried;
+/// Seconds of fio with this setting, on new files.
+Result<double> try_writing(const std::filesystem::path& folder,
+                           std::uint64_t bytes,
+                           const FioSetting& setting) {
+  if (auto made = make_empty(folder); !made) return failure(made.error());
+  return fio_write(folder, bytes, setting);
 }
 
-Status try_writing(const std::filesystem::path& folder,
-                   std::uint64_t bytes,
-                   const FioSetting& setting,
-                   FioChoice& choice) {
-  if (auto made = make_empty(folder); !made) return made;
-  const auto seconds = fio_write(folder, bytes, setting);
-  if (!seconds) return failure(seconds.error());
-  note({setting, *seconds}, choice.writing, choice.tried_writing);
-  return {};
+/// New files, too: what was just read is fast.
+Result<double> try_reading(const std::filesystem::path& folder,
+                           std::uint64_t bytes,
+                           const FioSetting& setting) {
+  if (auto written = try_writing(folder, bytes, setting); !written) return written;
+  return fio_read(folder, bytes, setting);
 }
 
-/// New files: what was just read is fast.
-Status try_reading(const std::filesystem::path& folder,
-                   std::uint64_t bytes,
-                   const FioSetting& setting,
-                   FioChoice& choice) {
-  if (auto made = make_empty(folder); !made) return made;
-  if (auto written = fio_write(folder, bytes, setting); !written) return failure(written.error());
-  const auto seconds = fio_read(folder, bytes, setting);
-  if (!seconds) return failure(seconds.error());
-  note({setting, *seconds}, choice.reading, choice.tried_reading);
-  return {};
+/// A setting that failed once is out of the choice: others are to be beaten in each round.
+void note(const FioSetting& setting, const Result<double>& seconds, FioBest& best) {
+  if (!seconds) {
+    best.failed.emplace(text_of(setting), seconds.error().message());
+    return;
+  }
+  best.tried.push_back({setting, *seconds});
 }
 
-Status try_setting(const std::filesystem::path& folder,
-                   const FioSizes& sizes,
-                   const FioSetting& setting,
-                   FioChoice& choice) {
-  if (sizes.written_bytes > 0)
-    if (auto done = try_writing(folder, sizes.written_bytes, setting, choice); !done) return done;
-  return sizes.read_bytes > 0 ? try_reading(folder, sizes.read_bytes, setting, choice) : Status();
+bool has_failed(const FioSetting& setting, const FioBest& best) {
+  return best.failed.contains(text_of(setting));
+}
+
+void choose(FioBest& best) {
+  for (const FioTried& one : best.tried) {
+    if (has_failed(one.setting, best)) continue;
+    if (!best.chosen || one.seconds < best.chosen->seconds) best.chosen = one;
+  }
 }
 
 }  // namespace
@@ -150,15 +147,25 @@ Result<double> fio_read(const std::filesystem::path& folder,
   return run("read", folder, total_bytes, setting);
 }
 
-Result<FioChoice> choose_fio(const std::filesystem::path& folder, const FioSizes& sizes) {
+std::string why_none(const FioBest& best) {
+  if (best.chosen || best.failed.empty()) return "";
+  const auto& [setting, why] = *best.failed.begin();
+  return "no setting of fio works here; with " + setting + ": " + why;
+}
+
+FioChoice choose_fio(const std::filesystem::path& folder, const FioSizes& sizes) {
   FioChoice choice;
   for (int attempt = 0; attempt < kTries; ++attempt) {
     for (const FioSetting& setting : kSettings) {
-      if (auto done = try_setting(folder, sizes, setting, choice); !done)
-        return failure(done.error());
+      if (sizes.written_bytes > 0 && !has_failed(setting, choice.writing))
+        note(setting, try_writing(folder, sizes.written_bytes, setting), choice.writing);
+      if (sizes.read_bytes > 0 && !has_failed(setting, choice.reading))
+        note(setting, try_reading(folder, sizes.read_bytes, setting), choice.reading);
     }
   }
-  if (auto cleared = make_empty(folder); !cleared) return failure(cleared.error());
+  (void)make_empty(folder);
+  choose(choice.writing);
+  choose(choice.reading);
   return choice;
 }
 

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,11 +37,19 @@ struct FioTried {
   double seconds = 0;
 };
 
+/// The best setting for one direction.
+struct FioBest {
+  std::optional<FioTried> chosen;             ///< none: all failed, or none was tried
+  std::vector<FioTried> tried;                ///< that worked, in order
+  std::map<std::string, std::string> failed;  ///< by setting: why
+};
+
+/// Why there is nothing to compare with, though it was tried; empty if there is.
+std::string why_none(const FioBest& best);
+
 struct FioChoice {
-  FioTried writing;
-  FioTried reading;
-  std::vector<FioTried> tried_writing;
-  std::vector<FioTried> tried_reading;
+  FioBest writing;
+  FioBest reading;
 };
 
 /// As many new files of `total_bytes` together (a multiple of 16 KiB) as the setting has jobs, in
@@ -60,7 +70,7 @@ struct FioSizes {
 };
 
 /// Tries all settings twice, each on new files in `folder`, which is emptied before and afterwards;
-/// what counts is the faster time.
-Result<FioChoice> choose_fio(const std::filesystem::path& folder, const FioSizes& sizes);
+/// what counts is the faster time. One that fails is left out.
+FioChoice choose_fio(const std::filesystem::path& folder, const FioSizes& sizes);
 
 }  // namespace forebay::bench::checkpoint

@@ -59,7 +59,7 @@ Result<Measured> read_with_fio(const std::filesystem::path& folder,
 Runner fio_writer(const Case& in, const RoundsSettings& settings) {
   const auto folder = settings.folder / kFio;
   const std::uint64_t bytes = settings.step_bytes * in.steps;
-  const FioSetting setting = settings.fio.writing.setting;
+  const FioSetting setting = settings.fio.writing.chosen->setting;
   return {std::string(kFio), [=](std::size_t) { return write_with_fio(folder, bytes, setting); }};
 }
 
@@ -67,7 +67,7 @@ Runner fio_writer(const Case& in, const RoundsSettings& settings) {
 Runner fio_reader(const Case& in, const RoundsSettings& settings) {
   const auto folder = settings.folder / kFio;
   const std::uint64_t bytes = settings.step_bytes;
-  const FioSetting setting = settings.fio.reading.setting;
+  const FioSetting setting = settings.fio.reading.chosen->setting;
   const std::uint32_t steps = in.steps;
   const auto folder_of = [folder](std::size_t step) { return folder / std::to_string(step); };
   const auto prepare = [=]() -> Status {
@@ -128,7 +128,8 @@ std::vector<Runner> runners_of(const Case& in, const RoundsSettings& settings) {
   if (in.computing != Computing::kNone)
     runners.push_back(
         {std::string(kComputingAlone), [order](std::size_t) { return everybody().order(order); }});
-  if (has_fio(in) && takes_part(std::string(kFio), settings) && why_no_fio_jobs().empty())
+  const FioBest& fio = in.readers > 0 ? settings.fio.reading : settings.fio.writing;
+  if (has_fio(in) && takes_part(std::string(kFio), settings) && fio.chosen)
     runners.push_back(in.readers > 0 ? fio_reader(in, settings) : fio_writer(in, settings));
   return runners;
 }

@@ -22,14 +22,15 @@ std::string mode_of(const Load& load) {
   return load.order == Order::kRandom ? "rand" + way : way;
 }
 
+Settings settings_of(FioMemory memory) {
+  const std::string tuned = memory == FioMemory::kHugePages ? "1" : "0";
+  return {"GLIBC_TUNABLES=glibc.malloc.hugetlb=" + tuned};
+}
+
 std::vector<std::string> words_of(const Load& load,
-                                  FioMemory memory,
                                   const std::filesystem::path& file,
                                   const std::filesystem::path& report) {
-  const std::string tuned = memory == FioMemory::kHugePages ? "1" : "0";
-  return {"env",
-          "GLIBC_TUNABLES=glibc.malloc.hugetlb=" + tuned,
-          "fio",
+  return {"fio",
           "--name=load",
           "--rw=" + mode_of(load),
           "--bs=" + std::to_string(load.request_bytes),
@@ -88,7 +89,8 @@ Result<Taken> run_fio(const Load& load,
                       const std::filesystem::path& file,
                       const std::filesystem::path& folder) {
   const std::filesystem::path report = folder / "fio.json";
-  if (auto ran = run_child(words_of(load, memory, file, report)); !ran) return failure(ran.error());
+  if (auto ran = run_child(words_of(load, file, report), settings_of(memory)); !ran)
+    return failure(ran.error());
   std::ifstream text(report);
   const json document = json::parse(text, nullptr, false);
   if (document.is_discarded()) return no_report(report, "it is no JSON");

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/frame/child.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -17,21 +19,50 @@ namespace forebay::bench {
 
 namespace fs = std::filesystem;
 
-Status run_child(const std::vector<std::string>& words) {
+namespace {
+
+/// As the system wants lists of words.
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words)
+    pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// Ours, with `settings` in place of what it had by these names.
+std::vector<std::string> environment_with(const Settings& settings) {
+  std::vector<std::string> all = settings;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view other = *entry;
+    const auto name = other.substr(0, other.find('=') + 1);
+    const auto replaces = [&](const std::string& one) { return one.rfind(name, 0) == 0; };
+    if (std::none_of(settings.begin(), settings.end(), replaces)) all.emplace_back(other);
+  }
+  return all;
+}
+
+/// "/folder" of "--directory=/folder".
+std::string path_in(const std::string& word) {
+  return word.rfind("--", 0) == 0 ? word.substr(word.find('=') + 1) : word;
+}
+
+}  // namespace
+
+Status run_child(const std::vector<std::string>& words, const Settings& settings) {
   std::vector<std::string> copies = words;
-  std::vector<char*> arguments;
-  for (std::string& word : copies)
-    arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+  std::vector<std::string> variables = environment_with(settings);
+  const std::vector<char*> arguments = pointers_to(copies);
+  const std::vector<char*> environment = pointers_to(variables);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
   const int refused =
-      ::posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+      ::posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environment.data());
   ::posix_spawn_file_actions_destroy(&actions);
   const std::string name = fs::path(words.front()).filename().string();
-  const ErrorDetails where{.operation = "run " + name, .path = words.back()};
+  const ErrorDetails where{.operation = "run " + name, .path = path_in(words.back())};
   if (refused != 0) return failure(system_error(where, refused));
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
