@@ -54,7 +54,7 @@ class Writer {
  public:
   virtual ~Writer() = default;
   /// The memory in which the application makes its next block: `own`, unless the contender has
-  /// better (of the same size). Not timed.
+  /// better (of the same size). Timed as blocked.
   virtual std::span<std::byte> memory_for(std::uint32_t step, std::span<std::byte> own);
   /// Takes this rank's block. Returns when the application may change it.
   virtual Status write_step(std::uint32_t step, std::span<const std::byte> block) = 0;

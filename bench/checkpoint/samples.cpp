@@ -36,6 +36,7 @@ void add_times(json& metrics, const Case& in, const std::vector<Measured>& sampl
       of_each(samples, [](const Measured& one) { return one.durable_s - one.total_s; });
   metrics["overhead"] =
       of_each(samples, [](const Measured& one) { return one.blocked_s / one.total_s; });
+  metrics["making_s"] = of_each(samples, [](const Measured& one) { return one.making_s; });
   if (in.computing != Computing::kNone) return;
   metrics["durable_mb_s"] = of_each(
       samples, [](const Measured& one) { return one.payload_bytes / one.durable_s / kMegabyte; });

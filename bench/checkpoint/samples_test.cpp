@@ -17,6 +17,7 @@ const Case kComputing{.id = "c", .writers = 2, .computing = Computing::kProcesso
 Measured durable_after(double seconds) {
   return {.blocked_s = seconds / 2,
           .computing_s = seconds,
+          .making_s = seconds / 8,
           .total_s = seconds / 2,
           .durable_s = seconds,
           .payload_bytes = 1e8};
@@ -38,6 +39,7 @@ TEST(Samples, metrics_follow_from_times) {
   EXPECT_DOUBLE_EQ(metrics["perceived_mb_s"]["value"], 100);
   EXPECT_DOUBLE_EQ(metrics["drain_s"]["value"], 1.0);
   EXPECT_DOUBLE_EQ(metrics["interval_s"]["value"], 0.5);
+  EXPECT_DOUBLE_EQ(metrics["making_s"]["value"], 0.25);
   EXPECT_DOUBLE_EQ(metrics["overhead"]["value"], 1.0);
   EXPECT_DOUBLE_EQ(metrics["durable_mb_s"]["spread"][0], 25);
   EXPECT_FALSE(metrics.contains("computing_over_alone"));

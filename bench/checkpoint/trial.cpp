@@ -69,7 +69,8 @@ class Run {
     Status outcome;
     for (std::uint32_t step = 0; step < checkpoint_.steps; ++step) {
       compute();
-      const auto memory = make_block(step, block);
+      const auto memory = timed(blocked_s_, [&] { return writer_->memory_for(step, block); });
+      make_block(step, memory);
       outcome =
           first_of(outcome, timed(blocked_s_, [&] { return writer_->write_step(step, memory); }));
     }
@@ -82,7 +83,7 @@ class Run {
   Told told() const { return writer_ ? writer_->told() : Told(); }
   double blocked_s() const noexcept { return blocked_s_; }
   double computing_s() const noexcept { return computing_s_; }
-  /// What making blocks took: the measurement's work, not the application's.
+  /// What making blocks took, of computing_s().
   double making_s() const noexcept { return making_s_; }
 
  private:
@@ -90,9 +91,10 @@ class Run {
 
   void compute() { computing_s_ += computation_.run(application_.units); }
 
-  std::span<const std::byte> make_block(std::uint32_t step, std::span<std::byte> own) {
+  /// What an application computes for its checkpoint, wherever that is: the same work for all but
+  /// where memory is lent that nobody has computed in yet.
+  void make_block(std::uint32_t step, std::span<std::byte> memory) {
     const Stopwatch watch;
-    const auto memory = writer_->memory_for(step, own);
     const Place place{step, checkpoint_.offset_of(team_.rank)};
     const bool knows_it = std::find(filled_.begin(), filled_.end(), memory.data()) != filled_.end();
     if (knows_it) {
@@ -101,8 +103,9 @@ class Run {
       fill(memory, place);
       filled_.push_back(memory.data());
     }
-    making_s_ += watch.seconds();
-    return memory;
+    const double seconds = watch.seconds();
+    making_s_ += seconds;
+    computing_s_ += seconds;
   }
 
   const Team& team_;
@@ -158,6 +161,7 @@ Measured over_team(const Team& team,
   Measured result;
   result.blocked_s = largest(team, run.blocked_s());
   result.computing_s = largest(team, run.computing_s());
+  result.making_s = largest(team, run.making_s());
   result.memory_max_bytes = largest(team, grown);
   result.memory_sum_bytes = sum(team, grown);
   result.staging_bytes = sum(team, staging);
@@ -220,11 +224,10 @@ Result<Measured> measure_writing(const Contender& contender,
   MPI_Barrier(team.communicator);
   const Stopwatch watch;
   const Status written = run.write(contender, means.block);
-  const double total_s = watch.seconds() - run.making_s();
-  const double making_s = largest(team, run.making_s());
+  const double total_s = watch.seconds();
   std::uint64_t calls_after = 0;
   const Status settled = settle(team, checkpoint, run, means, calls_after);
-  const double durable_s = watch.seconds() - making_s;
+  const double durable_s = watch.seconds();
   if (auto all = agree(team, first_of(written, settled)); !all) return failure(all.error());
   Measured result = over_team(team, run, resident.grown_bytes(), calls_after - calls_before);
   result.total_s = largest(team, total_s);

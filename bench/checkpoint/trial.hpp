@@ -23,10 +23,11 @@ struct Application {
 
 /// One run of steps. Times are those of the slowest rank.
 struct Measured {
-  double blocked_s = 0;          ///< in open, write_step and close
-  double computing_s = 0;        ///< in the computation, with what disturbs it
-  double total_s = 0;            ///< until the application has ended
-  double durable_s = 0;          ///< until every byte is on storage: never before total_s
+  double blocked_s = 0;    ///< in open, write_step and close
+  double computing_s = 0;  ///< in the computation, making blocks included, with what disturbs it
+  double making_s = 0;     ///< in making blocks, which is the same for all
+  double total_s = 0;      ///< until the application has ended
+  double durable_s = 0;    ///< until every byte is on storage: never before total_s
   double memory_max_bytes = 0;   ///< growth of a rank's resident memory, or staging if that is more
   double memory_sum_bytes = 0;   ///< of all ranks; counts what they share more than once
   double staging_bytes = 0;      ///< of all ranks, as the contender tells

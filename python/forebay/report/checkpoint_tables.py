@@ -20,7 +20,7 @@ SPEED = (
     ("durable", "durable_mb_s", units.number),
     ("drain", "drain_s", units.duration),
     ("interval", "interval_s", units.duration),
-    ("given up", "ranks_given_up", units.number),
+    ("making", "making_s", units.duration),
 )
 COST = (
     ("memory", "memory_max_bytes", units.size),
@@ -43,8 +43,8 @@ NOTE = (
     "Bandwidths in MB/s. interval: the least between two checkpoints, so that one is on storage "
     "when the next begins. memory: growth of a rank, of the one that grew most and of all. "
     "staging: of all ranks, as the contender tells. calls: "
-    "of open, create, remove, rename, truncate, reserve and sync. given up: share of ranks that "
-    "do not compute."
+    "of open, create, remove, rename, truncate, reserve and sync. making: of the blocks, in all "
+    "times but the perceived one."
 )
 
 
