@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/checkpoint/stored.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -21,6 +23,7 @@ namespace {
 /// Agents of the run before may still take away what they made ahead of need: what was listed is
 /// not there any more, or something has come.
 constexpr int kTriesMax = 100;
+constexpr std::size_t kSyncsAtOnce = 16;
 constexpr auto kRestBetweenLooks = std::chrono::milliseconds(5);
 
 Status problem(const char* operation, const fs::path& path, int error_number) {
@@ -58,14 +61,37 @@ Status for_each_file(const fs::path& folder, Action action) {
 
 }  // namespace
 
-Status sync_all(const fs::path& folder) {
-  const auto paths = below(folder);
-  if (!paths) return failure(paths.error());
-  for (const fs::path& path : *paths) {
-    if (!fs::is_regular_file(path) && !fs::is_directory(path)) continue;
-    if (auto done = sync_one(path); !done) return done;
+Result<std::vector<fs::path>> paths_to_sync(const fs::path& folder) {
+  auto paths = below(folder);
+  if (!paths) return paths;
+  std::erase_if(*paths, [](const fs::path& path) {
+    return !fs::is_regular_file(path) && !fs::is_directory(path);
+  });
+  paths->push_back(folder);
+  return paths;
+}
+
+Status sync_each(const std::vector<fs::path>& paths) {
+  std::vector<Status> outcomes(paths.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t mine = next++; mine < paths.size(); mine = next++)
+      outcomes[mine] = sync_one(paths[mine]);
+  };
+  {
+    std::vector<std::jthread> helpers;  // which are waited for
+    while (helpers.size() + 1 < std::min(paths.size(), kSyncsAtOnce))
+      helpers.emplace_back(work);
+    work();
   }
-  return sync_one(folder);
+  const auto failed = std::find_if(outcomes.begin(), outcomes.end(),
+                                   [](const Status& outcome) { return !outcome; });
+  return failed == outcomes.end() ? Status() : *failed;
+}
+
+Status sync_all(const fs::path& folder) {
+  const auto paths = paths_to_sync(folder);
+  return paths ? sync_each(*paths) : Status(failure(paths.error()));
 }
 
 std::uint64_t count_files(const fs::path& folder) {

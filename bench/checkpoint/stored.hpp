@@ -7,10 +7,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 namespace forebay::bench::checkpoint {
 
-/// Syncs every file and folder below `folder`, and itself. The clock of "durable" ends here.
+/// Every file and folder below `folder`, and itself.
+Result<std::vector<std::filesystem::path>> paths_to_sync(const std::filesystem::path& folder);
+
+/// Syncs files and folders, several at a time: what the file system does for all of them together,
+/// it then does once. Those that are not there any more have nothing to lose.
+Status sync_each(const std::vector<std::filesystem::path>& paths);
+
+/// Both for all below `folder`.
 Status sync_all(const std::filesystem::path& folder);
 
 /// How many files lie below `folder`.

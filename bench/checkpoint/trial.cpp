@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <ctime>
 
 #include <malloc.h>
 
 #include "bench/checkpoint/content.hpp"
 #include "bench/checkpoint/resident.hpp"
 #include "bench/checkpoint/stored.hpp"
+#include "bench/checkpoint/together.hpp"
 #include "bench/frame/clock.hpp"
 
 namespace forebay::bench::checkpoint {
@@ -119,43 +119,35 @@ class Run {
   double making_s_ = 0;
 };
 
-/// Waits for all ranks asleep: there may be more of them than cores, and somebody works meanwhile.
-void quiet_barrier(const Team& team) {
-  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 200'000};
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Ibarrier(team.communicator, &request);
-  for (int done = 0;;) {
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (done != 0) return;
-    ::nanosleep(&kPause, nullptr);
-  }
-}
-
 std::uint64_t count(const Means& means) { return means.count_calls ? means.count_calls() : 0; }
 
-/// Until all of it is on storage; the first rank syncs what the contender did not. `calls` is
-/// counted in between: whatever the contender does behind the application is its own work.
-Status settle(const Team& team,
-              const Checkpoint& checkpoint,
-              Run& run,
-              const Means& means,
-              std::uint64_t& calls) {
+/// How a run ended, and what it took of this rank: without the harness's own sync behind it.
+struct Settled {
+  Status status;
+  std::uint64_t calls = 0;
+  std::uint64_t grown_bytes = 0;
+};
+
+/// Until all of it is on storage; ranks sync what the contender did not. It is looked at in
+/// between: whatever the contender does behind the application is its own work. Nothing here spins,
+/// as an MPI_Allreduce would.
+Settled settle(const Team& team,
+               const Checkpoint& checkpoint,
+               Run& run,
+               const Means& means,
+               const ResidentPeak& resident) {
   const Status mine = run.make_durable();
   quiet_barrier(team);
-  calls = count(means);
-  const Status synced = team.rank == 0 ? sync_all(checkpoint.folder) : Status();
-  quiet_barrier(team);
-  return first_of(mine, synced);
+  Settled settled{.calls = count(means), .grown_bytes = resident.grown_bytes()};
+  settled.status = first_of(mine, sync_together(team, checkpoint.folder));
+  return settled;
 }
 
 /// What each rank has seen, of the slowest or of all.
-Measured over_team(const Team& team,
-                   const Run& run,
-                   std::uint64_t grown_bytes,
-                   std::uint64_t calls) {
+Measured over_team(const Team& team, const Run& run, const Settled& settled) {
   const Told told = run.told();
   // Memory that is kept from an earlier run does not grow again, and is used all the same.
-  const auto grown = static_cast<double>(std::max(grown_bytes, told.staging_bytes));
+  const auto grown = static_cast<double>(std::max(settled.grown_bytes, told.staging_bytes));
   const auto staging = static_cast<double>(told.staging_bytes);
   const auto planned = static_cast<double>(std::max<std::uint64_t>(1, told.planned_bytes));
   Measured result;
@@ -166,7 +158,7 @@ Measured over_team(const Team& team,
   result.memory_sum_bytes = sum(team, grown);
   result.staging_bytes = sum(team, staging);
   result.staging_over_plan = largest(team, told.planned_bytes > 0 ? staging / planned : 0);
-  result.metadata_calls = sum(team, static_cast<double>(calls));
+  result.metadata_calls = sum(team, static_cast<double>(settled.calls));
   result.ranks_given_up = largest(team, told.ranks_given_up);
   return result;
 }
@@ -225,11 +217,11 @@ Result<Measured> measure_writing(const Contender& contender,
   const Stopwatch watch;
   const Status written = run.write(contender, means.block);
   const double total_s = watch.seconds();
-  std::uint64_t calls_after = 0;
-  const Status settled = settle(team, checkpoint, run, means, calls_after);
+  Settled settled = settle(team, checkpoint, run, means, resident);
   const double durable_s = watch.seconds();
-  if (auto all = agree(team, first_of(written, settled)); !all) return failure(all.error());
-  Measured result = over_team(team, run, resident.grown_bytes(), calls_after - calls_before);
+  settled.calls -= calls_before;
+  if (auto all = agree(team, first_of(written, settled.status)); !all) return failure(all.error());
+  Measured result = over_team(team, run, settled);
   result.total_s = largest(team, total_s);
   result.durable_s = std::max(largest(team, durable_s), result.total_s);
   const std::uint64_t files = team.rank == 0 ? count_files(checkpoint.folder) : 0;
