@@ -30,11 +30,9 @@ Status status(int code, const char* operation, const std::string& path) {
 }
 
 /// Once in a process. What it does among ranks is for descriptions in files, which we have none of.
-void initialise() {
-  [[maybe_unused]] static const bool done = [] {
-    adios_init_noxml(MPI_COMM_SELF);
-    return true;
-  }();
+int initialise() {
+  static const int outcome = adios_init_noxml(MPI_COMM_SELF);
+  return outcome;
 }
 
 /// Without striping, which is for Lustre alone.
@@ -47,21 +45,31 @@ std::string parameters_of(const Aggregation& aggregation) {
 
 class Adios1Writer final : public Writer {
  public:
-  Adios1Writer(const Aggregation& aggregation, const Team& team, Checkpoint checkpoint)
+  Adios1Writer(const Team& team, Checkpoint checkpoint)
       : team_(team), checkpoint_(std::move(checkpoint)) {
     static unsigned groups = 0;  // all ranks count alike: names differ from run to run
     group_name_ = "checkpoint" + std::to_string(groups++);
+  }
+  ~Adios1Writer() override {
+    if (is_declared_) adios_free_group(group_);
+  }
+
+  Status define(const Aggregation& aggregation) {
     const std::uint64_t block_bytes = checkpoint_.block_bytes[team_.rank];
     adios_set_max_buffer_size(2 * block_bytes / kMebibyte + 64);
-    adios_declare_group(&group_, group_name_.c_str(), "", adios_stat_no);
-    adios_select_method(group_, "MPI_AGGREGATE", parameters_of(aggregation).c_str(), "");
+    const int declared = adios_declare_group(&group_, group_name_.c_str(), "", adios_stat_no);
+    if (declared != 0) return status(declared, "declare a group", group_name_);
+    is_declared_ = true;
+    const int selected =
+        adios_select_method(group_, "MPI_AGGREGATE", parameters_of(aggregation).c_str(), "");
+    if (selected != 0) return status(selected, "select MPI_AGGREGATE", group_name_);
     const std::string local = std::to_string(block_bytes / kWordBytes);
     const std::string global = std::to_string(checkpoint_.step_bytes() / kWordBytes);
     const std::string begin = std::to_string(checkpoint_.offset_of(team_.rank) / kWordBytes);
     variable_ = adios_define_var(group_, "words", "", adios_unsigned_long, local.c_str(),
                                  global.c_str(), begin.c_str());
+    return status(variable_ == 0 ? 1 : 0, "define a variable", group_name_);
   }
-  ~Adios1Writer() override { adios_free_group(group_); }
 
   Status write_step(std::uint32_t step, std::span<const std::byte> block) override {
     const std::string path =
@@ -71,9 +79,10 @@ class Adios1Writer final : public Writer {
         adios_open(&file, group_name_.c_str(), path.c_str(), "w", team_.communicator);
     if (opened != 0) return status(opened, "open", path);
     std::uint64_t total_bytes = 0;
-    adios_group_size(file, block.size(), &total_bytes);
+    const int sized = adios_group_size(file, block.size(), &total_bytes);
     const int written = adios_write_byid(file, variable_, block.data());
     const int closed = adios_close(file);
+    if (sized != 0) return status(sized, "set the size of a group", path);
     return written != 0 ? status(written, "write", path) : status(closed, "close", path);
   }
   Status close() override { return {}; }
@@ -83,6 +92,7 @@ class Adios1Writer final : public Writer {
   Checkpoint checkpoint_;
   std::string group_name_;
   std::int64_t group_ = 0;
+  bool is_declared_ = false;
   std::int64_t variable_ = 0;
 };
 
@@ -95,8 +105,11 @@ class Adios1 final : public Contender {
   std::uint32_t ranks_min() const override { return aggregation_.aggregators; }
   Result<std::unique_ptr<Writer>> open(const Team& team,
                                        const Checkpoint& checkpoint) const override {
-    initialise();
-    return std::make_unique<Adios1Writer>(aggregation_, team, checkpoint);
+    if (auto begun = status(initialise(), "begin ADIOS", checkpoint.folder.string()); !begun)
+      return failure(begun.error());
+    auto writer = std::make_unique<Adios1Writer>(team, checkpoint);
+    if (auto defined = writer->define(aggregation_); !defined) return failure(defined.error());
+    return writer;
   }
 
  private:
