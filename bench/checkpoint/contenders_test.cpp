@@ -16,6 +16,7 @@
 #include "bench/checkpoint/stored.hpp"
 #include "bench/checkpoint/team_testing.hpp"
 #include "bench/checkpoint/trial.hpp"
+#include "bench/checkpoint/written.hpp"
 #include "bench/frame/slices.hpp"
 
 namespace forebay::bench::checkpoint {
@@ -25,6 +26,49 @@ namespace fs = std::filesystem;
 
 constexpr std::uint32_t kSteps = 2;
 constexpr std::uint64_t kStepBytes = (1ULL << 20U) + 8 * 123;  // no whole disk blocks
+
+/// Calls once in each step, once in the end, and five times behind the application.
+class Caller final : public Contender {
+ public:
+  explicit Caller(std::uint64_t& calls) : calls_(calls) {}
+  std::string name() const override { return "caller"; }
+  Result<std::unique_ptr<Writer>> open(const Team& /*team*/,
+                                       const Checkpoint& /*checkpoint*/) const override {
+    return std::make_unique<CallingWriter>(calls_);
+  }
+
+ private:
+  class CallingWriter final : public Writer {
+   public:
+    explicit CallingWriter(std::uint64_t& calls) : calls_(calls) {}
+    Status write_step(std::uint32_t /*step*/, std::span<const std::byte> /*block*/) override {
+      return call(1);
+    }
+    Status close() override { return call(1); }
+    Status make_durable() override { return call(5); }
+
+   private:
+    Status call(std::uint64_t times) {
+      calls_ += times;
+      return {};
+    }
+    std::uint64_t& calls_;
+  };
+
+  std::uint64_t& calls_;
+};
+
+const Contender& contender_named(const std::string& name) {
+  const auto& all = all_contenders();
+  return **std::find_if(all.begin(), all.end(),
+                        [&](const auto& one) { return one->name() == name; });
+}
+
+void spoil(const fs::path& path, std::streamoff offset) {
+  std::fstream file(path, std::ios::in | std::ios::out);
+  file.seekp(offset);
+  file.put('!').put('!');
+}
 
 class Contenders : public testing::Test {
  protected:
@@ -40,6 +84,11 @@ class Contenders : public testing::Test {
     const TouchedMemory block = TouchedMemory::make(checkpoint_.block_bytes[team_.rank]).value();
     return measure_writing(contender, team_, checkpoint_, {Computing::kProcessor, 2},
                            {block.bytes()});
+  }
+
+  Status check(const Contender& contender, Check what) {
+    const TouchedMemory room = TouchedMemory::make(room_bytes(checkpoint_, team_.size)).value();
+    return check_written(contender, team_, checkpoint_, what, room.bytes());
   }
 
   const Team team_ = whole_team();
@@ -103,84 +152,52 @@ TEST_F(Contenders, are_read_by_fewer_ranks_than_wrote) {
   MPI_Comm_free(&part);
 }
 
-/// Where a word of some block lies in the files that a contender wrote; false if nowhere.
-bool is_somewhere(const fs::path& folder, std::span<const std::byte> block) {
-  const auto* const wanted = reinterpret_cast<const char*>(block.data());
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (!entry.is_regular_file()) continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::string text((std::istreambuf_iterator<char>(file)), {});
-    if (text.find(std::string(wanted, block.size())) != std::string::npos) return true;
+// By reading it, or by looking for each block in all files.
+TEST_F(Contenders, leave_every_byte_of_all_steps) {
+  for (const auto& contender : all_contenders()) {
+    if (team_.size < contender->ranks_min()) continue;
+    for (const Sizes sizes : {Sizes::kEqual, Sizes::kExponential}) {
+      SCOPED_TRACE(contender->name());
+      const auto measured = write(*contender, sizes);
+      ASSERT_TRUE(measured) << measured.error().message();
+      const Status right = check(*contender, Check::kContent);
+      EXPECT_TRUE(right) << right.error().message();
+    }
   }
-  return false;
 }
 
-// Those that cannot read are looked at from outside: the whole block of each rank and step lies in
-// some file in one piece.
-TEST_F(Contenders, that_cannot_read_leave_each_block_whole_in_a_file) {
-  for (const auto& contender : all_contenders()) {
-    if (contender->can_read() || team_.size < contender->ranks_min()) continue;
-    SCOPED_TRACE(contender->name());
-    const auto measured = write(*contender, Sizes::kExponential);
-    ASSERT_TRUE(measured) << measured.error().message();
-    const TouchedMemory block = TouchedMemory::make(checkpoint_.block_bytes[team_.rank]).value();
-    for (std::uint32_t step = 0; step < kSteps; ++step) {
-      fill(block.bytes(), {step, checkpoint_.offset_of(team_.rank)});
-      EXPECT_TRUE(is_somewhere(checkpoint_.folder, block.bytes())) << "step " << step;
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
-  }
+TEST_F(Contenders, a_word_that_is_wrong_in_a_file_is_damage) {
+  const Contender& plain = contender_named("mpi-io:independent");
+  ASSERT_TRUE(write(plain, Sizes::kEqual));
+  if (team_.rank == 0) spoil(checkpoint_.folder / "step1", 70'000);
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_TRUE(check(plain, Check::kSizes));
+  const Status wrong = check(plain, Check::kContent);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().kind(), ErrorClass::kDamage);
+}
+
+TEST_F(Contenders, one_that_writes_nothing_is_damage) {
+  std::uint64_t calls = 0;
+  const Caller idle(calls);
+  ASSERT_TRUE(write(idle, Sizes::kEqual));
+  const Status nothing = check(idle, Check::kSizes);
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().kind(), ErrorClass::kDamage);
+  EXPECT_EQ(nothing.error().rank(), 0U);
 }
 
 TEST_F(Contenders, wrong_bytes_are_noticed_by_a_restart) {
-  const auto& all = all_contenders();
-  const auto direct = std::find_if(all.begin(), all.end(),
-                                   [](const auto& one) { return one->name() == "fpp:direct"; });
-  ASSERT_NE(direct, all.end());
-  ASSERT_TRUE(write(**direct, Sizes::kEqual));
-  if (team_.rank == 0) {
-    std::fstream file(checkpoint_.folder / "step1.0", std::ios::in | std::ios::out);
-    file.seekp(1000);
-    file.put('!').put('!');
-  }
+  const Contender& direct = contender_named("fpp:direct");
+  ASSERT_TRUE(write(direct, Sizes::kEqual));
+  if (team_.rank == 0) spoil(checkpoint_.folder / "step1.0", 1000);
   MPI_Barrier(MPI_COMM_WORLD);
   const TouchedMemory room = TouchedMemory::make(room_bytes(checkpoint_, team_.size)).value();
-  const auto seconds = measure_restart(**direct, team_, checkpoint_, 1, room.bytes());
+  const auto seconds = measure_restart(direct, team_, checkpoint_, 1, room.bytes());
   ASSERT_FALSE(seconds);
   EXPECT_EQ(seconds.error().kind(), ErrorClass::kDamage);
   EXPECT_EQ(seconds.error().rank(), 0U);
 }
-
-/// Calls once in each step, once in the end, and five times behind the application.
-class Caller final : public Contender {
- public:
-  explicit Caller(std::uint64_t& calls) : calls_(calls) {}
-  std::string name() const override { return "caller"; }
-  Result<std::unique_ptr<Writer>> open(const Team& /*team*/,
-                                       const Checkpoint& /*checkpoint*/) const override {
-    return std::make_unique<CallingWriter>(calls_);
-  }
-
- private:
-  class CallingWriter final : public Writer {
-   public:
-    explicit CallingWriter(std::uint64_t& calls) : calls_(calls) {}
-    Status write_step(std::uint32_t /*step*/, std::span<const std::byte> /*block*/) override {
-      return call(1);
-    }
-    Status close() override { return call(1); }
-    Status make_durable() override { return call(5); }
-
-   private:
-    Status call(std::uint64_t times) {
-      calls_ += times;
-      return {};
-    }
-    std::uint64_t& calls_;
-  };
-
-  std::uint64_t& calls_;
-};
 
 TEST_F(Contenders, calls_are_counted_until_all_is_durable) {
   checkpoint_.block_bytes = block_sizes(Sizes::kEqual, team_.size, kStepBytes);

@@ -153,10 +153,16 @@ Result<Measured> Everybody::piece(const Order& order, const Checkpoint& checkpoi
 Result<Measured> Everybody::write(const Order& order, const Checkpoint& checkpoint) {
   if (rank() >= order.writers) return Measured();
   const Team writers = team(order.writers);
-  const auto block = memory(writers, checkpoint.block_bytes[writers.rank]);
-  if (!block) return failure(block.error());
-  return measure_writing(contender_of(order), writers, checkpoint, order.application,
-                         {*block, count_calls_});
+  const std::uint64_t block_bytes = checkpoint.block_bytes[writers.rank];
+  const auto own = memory(writers, std::max(block_bytes, room_bytes(checkpoint, writers.size)));
+  if (!own) return failure(own.error());
+  const Contender& contender = contender_of(order);
+  auto measured = measure_writing(contender, writers, checkpoint, order.application,
+                                  {own->first(block_bytes), count_calls_});
+  if (!measured || order.contender == kNobody) return measured;
+  if (auto right = check_written(contender, writers, checkpoint, order.check, *own); !right)
+    return failure(right.error());
+  return measured;
 }
 
 Result<Measured> Everybody::restart(const Order& order, const Checkpoint& checkpoint) {

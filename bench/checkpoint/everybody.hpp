@@ -16,6 +16,7 @@
 #include "bench/checkpoint/pieces.hpp"
 #include "bench/checkpoint/sizes.hpp"
 #include "bench/checkpoint/trial.hpp"
+#include "bench/checkpoint/written.hpp"
 #include "bench/frame/slices.hpp"
 
 namespace forebay::bench::checkpoint {
@@ -35,8 +36,9 @@ struct Order {
   std::uint32_t steps = 4;
   Sizes sizes = Sizes::kEqual;
   Application application;
-  PieceSettings piece;  ///< of kPiece, which has no contender
-  JobSettings job;      ///< of kJob, which has none either
+  PieceSettings piece;          ///< of kPiece, which has no contender
+  JobSettings job;              ///< of kJob, which has none either
+  Check check = Check::kSizes;  ///< of kWrite, after the run
   std::uint64_t step_bytes = 0;
   char folder[4096] = {};  ///< is emptied first, unless its steps are read
 
@@ -54,9 +56,9 @@ class Everybody {
   std::uint32_t rank() const noexcept { return all_.rank; }
   std::uint32_t size() const noexcept { return all_.size; }
 
-  /// On rank 0: has it done. A restart reads what the same order with kWrite has left in the
-  /// folder, after it was taken out of the page cache; its result has its seconds as blocked_s and
-  /// one step as payload.
+  /// On rank 0: has it done. What was written is checked, and fails with kDamage. A restart reads
+  /// what the same order with kWrite has left in the folder, after it was taken out of the page
+  /// cache; its result has its seconds as blocked_s and one step as payload.
   Result<Measured> order(Order what);
 
   /// On rank 0: has the Runtimes of all ranks ended, and with them all files that they keep open.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
@@ -23,6 +24,7 @@ namespace {
 /// Agents of the run before may still take away what they made ahead of need: what was listed is
 /// not there any more, or something has come.
 constexpr int kTriesMax = 100;
+constexpr std::uint64_t kRoomUnitBytes = 512;  // of st_blocks, on all file systems
 constexpr std::size_t kSyncsAtOnce = 16;
 constexpr auto kRestBetweenLooks = std::chrono::milliseconds(5);
 
@@ -46,17 +48,6 @@ Result<std::vector<fs::path>> below(const fs::path& folder) {
     paths.push_back(entry->path());
   if (trouble) return failure(problem("list", folder, trouble.value()).error());
   return paths;
-}
-
-template <class Action>
-Status for_each_file(const fs::path& folder, Action action) {
-  const auto paths = below(folder);
-  if (!paths) return failure(paths.error());
-  for (const fs::path& path : *paths) {
-    if (!fs::is_regular_file(path)) continue;
-    if (auto done = action(path); !done) return done;
-  }
-  return {};
 }
 
 }  // namespace
@@ -94,17 +85,43 @@ Status sync_all(const fs::path& folder) {
   return paths ? sync_each(*paths) : Status(failure(paths.error()));
 }
 
+Result<std::vector<fs::path>> files_below(const fs::path& folder) {
+  auto paths = below(folder);
+  if (paths) std::erase_if(*paths, [](const fs::path& path) { return !fs::is_regular_file(path); });
+  return paths;
+}
+
+Status check_sizes(const fs::path& folder, std::uint64_t payload_bytes) {
+  const auto files = files_below(folder);
+  if (!files) return failure(files.error());
+  std::uint64_t size_bytes = 0;
+  std::uint64_t room_bytes = 0;
+  for (const fs::path& path : *files) {
+    struct stat status = {};
+    if (::stat(path.c_str(), &status) != 0) continue;  // made ahead of need, and taken away by now
+    size_bytes += static_cast<std::uint64_t>(status.st_size);
+    room_bytes += static_cast<std::uint64_t>(status.st_blocks) * kRoomUnitBytes;
+  }
+  if (size_bytes >= payload_bytes && room_bytes >= payload_bytes) return {};
+  return failure({.kind = ErrorClass::kDamage,
+                  .operation = "look for what was written",
+                  .path = folder.string(),
+                  .cause = "of " + std::to_string(payload_bytes) + " bytes files have " +
+                           std::to_string(size_bytes) + ", the disk " +
+                           std::to_string(room_bytes)});
+}
+
 std::uint64_t count_files(const fs::path& folder) {
-  std::uint64_t files = 0;
-  (void)for_each_file(folder, [&files](const fs::path&) -> Status {
-    ++files;
-    return {};
-  });
-  return files;
+  const auto files = files_below(folder);
+  return files ? files->size() : 0;
 }
 
 Status drop_all(const fs::path& folder) {
-  return for_each_file(folder, [](const fs::path& path) { return probe::drop_cached(path); });
+  const auto files = files_below(folder);
+  if (!files) return failure(files.error());
+  for (const fs::path& path : *files)
+    if (auto done = probe::drop_cached(path); !done) return done;
+  return {};
 }
 
 Status make_empty(const fs::path& folder) {

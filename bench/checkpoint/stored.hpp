@@ -21,6 +21,13 @@ Status sync_each(const std::vector<std::filesystem::path>& paths);
 /// Both for all below `folder`.
 Status sync_all(const std::filesystem::path& folder);
 
+/// Every file below `folder`.
+Result<std::vector<std::filesystem::path>> files_below(const std::filesystem::path& folder);
+
+/// Fails with kDamage unless the files below `folder` have `payload_bytes` together, and as much
+/// room on the disk: a file can be long and have nothing. After they were synced.
+Status check_sizes(const std::filesystem::path& folder, std::uint64_t payload_bytes);
+
 /// How many files lie below `folder`.
 std::uint64_t count_files(const std::filesystem::path& folder);
 

@@ -52,6 +52,29 @@ TEST_F(Stored, what_is_not_there_any_more_has_nothing_to_lose) {
   EXPECT_TRUE(sync_each({}));
 }
 
+TEST_F(Stored, files_that_are_shorter_than_what_was_written_are_damage) {
+  constexpr std::size_t kHalf = 1 << 16U;
+  make_file("first", kHalf);
+  make_file("below/second", kHalf);
+  MPI_Barrier(team_.communicator);
+  ASSERT_TRUE(sync_all(folder_.path()));
+  EXPECT_TRUE(check_sizes(folder_.path(), 2 * kHalf));
+  const Status less = check_sizes(folder_.path(), 2 * kHalf + 4096);
+  ASSERT_FALSE(less);
+  EXPECT_EQ(less.error().kind(), ErrorClass::kDamage);
+}
+
+TEST_F(Stored, files_that_are_long_and_have_no_bytes_are_damage) {
+  constexpr std::size_t kLong = 1 << 20U;
+  make_file("long", 8);
+  if (team_.rank == 0) fs::resize_file(folder_.path() / "long", kLong);
+  MPI_Barrier(team_.communicator);
+  ASSERT_TRUE(sync_all(folder_.path()));
+  const Status hollow = check_sizes(folder_.path(), kLong);
+  ASSERT_FALSE(hollow);
+  EXPECT_EQ(hollow.error().kind(), ErrorClass::kDamage);
+}
+
 TEST_F(Stored, a_folder_that_cannot_be_listed_fails_where_it_is_listed) {
   EXPECT_EQ(sync_together(team_, folder_.path() / "nowhere").has_value(), team_.rank != 0);
 }
