@@ -169,7 +169,77 @@ Status bench_own_rows(Context& context) {
   return {};
 }
 
-Status run_cases(Context& context, const Wanted& wanted, Samples& samples) {
+/// Adds rows as soon as there is all that they need, so that whatever ends the run later loses none
+/// of them.
+class Rows {
+ public:
+  Rows(Context& context, const Wanted& wanted, const Samples& samples)
+      : context_(context), wanted_(wanted), samples_(samples) {
+    for (const Case& in : all_cases())
+      if (wanted.measured(in)) missing_.insert(in.id);
+    add_answered();
+  }
+
+  /// A case that was measured, or left out.
+  void finish(const Case& in) {
+    if (!samples_.names(in.id).empty()) documents_.push_back(document_of(in, samples_));
+    context_.set_parameter("cases", documents_);
+    if (wanted_.row(in))
+      if (auto row = row_of_case(in, samples_)) context_.add(std::move(*row));
+    missing_.erase(in.id);
+    add_answered();
+  }
+
+ private:
+  void add_answered() {
+    for (const GoalRow& goal : all_goals()) {
+      const bool waits = std::any_of(goal.cases.begin(), goal.cases.end(),
+                                     [this](const Case& in) { return missing_.contains(in.id); });
+      if (!waits && wanted_.row(goal)) add(goal.id, [&] { return compare(goal, samples_); });
+    }
+    if (missing_.contains(std::string(kMemoryCase))) return;
+    for (const MemoryGoal& goal : kMemoryGoals)
+      if (wanted_.row(goal)) add(goal.id, [&] { return goal.row(samples_); });
+  }
+
+  template <class MakeRow>
+  void add(const std::string& id, MakeRow make_row) {
+    if (!answered_.insert(id).second) return;
+    auto row = make_row();
+    if (row) context_.add(std::move(*row));
+    if (!row) context_.leave_out(id, row.error());
+  }
+
+  Context& context_;
+  const Wanted& wanted_;
+  const Samples& samples_;
+  std::set<std::string> missing_;  // cases that will be measured
+  std::set<std::string> answered_;
+  nlohmann::json documents_ = nlohmann::json::array();
+};
+
+/// Adds to `samples`, or says why it cannot be.
+void measure_case(Context& context, const Case& in, RoundsSettings& settings, Samples& samples) {
+  if (std::max(in.writers, in.readers) > everybody().size()) {
+    context.leave_out(in.id, "there are only " + std::to_string(everybody().size()) + " ranks");
+    return;
+  }
+  settings.step_bytes = step_bytes_of(in, context.choose(kPayloadBytes));
+  const std::uint64_t room_bytes = copies_at_a_time(in, settings) * context.choose(kPayloadBytes);
+  if (auto room = context.require_space(room_bytes); !room) {
+    context.leave_out(in.id, room.error().message());
+    return;
+  }
+  settings.on_progress = [&](std::size_t done, std::size_t total) {
+    context.report({done, total, "runs", in.id});
+  };
+  for (const auto& [name, why] : run_case(in, settings, samples))
+    context.leave_out(name + " in " + in.id, why);
+  // What they keep for the next dataset is not for the next team.
+  everybody().end_runtimes();
+}
+
+Status run_cases(Context& context, const Wanted& wanted) {
   RoundsSettings settings{.folder = context.folder() / "checkpoints",
                           .rounds = kRounds,
                           .computing_s = context.choose(kPhaseSeconds, kQuickPhaseSeconds),
@@ -177,30 +247,14 @@ Status run_cases(Context& context, const Wanted& wanted, Samples& samples) {
                           .on_progress = {}};
   if (auto made = make_empty(settings.folder); !made) return made;
   settings.fio = tune_fio(context, wanted);
-  auto documents = nlohmann::json::array();
+  Samples samples;
+  Rows rows(context, wanted, samples);
   for (const Case& in : all_cases()) {
     if (!wanted.measured(in)) continue;
-    if (std::max(in.writers, in.readers) > everybody().size()) {
-      context.leave_out(in.id, "there are only " + std::to_string(everybody().size()) + " ranks");
-      continue;
-    }
     settings.names = wanted.names(in);
-    settings.step_bytes = step_bytes_of(in, context.choose(kPayloadBytes));
-    const std::uint64_t room_bytes = copies_at_a_time(in, settings) * context.choose(kPayloadBytes);
-    if (auto room = context.require_space(room_bytes); !room) {
-      context.leave_out(in.id, room.error().message());
-      continue;
-    }
-    settings.on_progress = [&](std::size_t done, std::size_t total) {
-      context.report({done, total, "runs", in.id});
-    };
-    for (const auto& [name, why] : run_case(in, settings, samples))
-      context.leave_out(name + " in " + in.id, why);
-    // What they keep for the next dataset is not for the next team.
-    everybody().end_runtimes();
-    documents.push_back(document_of(in, samples));
+    measure_case(context, in, settings, samples);
+    rows.finish(in);
   }
-  context.set_parameter("cases", std::move(documents));
   return {};
 }
 
@@ -215,24 +269,7 @@ FOREBAY_BENCHMARK(checkpoint, "ways of checkpointing side by side, until all is 
   context.set_parameter("payload_bytes", payload_bytes);
   if (auto room = context.require_space(kCopiesMin * payload_bytes); !room) return room;
   if (const std::string why = why_no_fio_jobs(); !why.empty()) context.leave_out("fio", why);
-  Samples samples;
-  if (auto done = run_cases(context, wanted, samples); !done) return done;
-  for (const Case& in : all_cases()) {
-    if (!wanted.row(in)) continue;
-    if (auto row = row_of_case(in, samples)) context.add(std::move(*row));
-  }
-  for (const GoalRow& goal : all_goals()) {
-    if (!wanted.row(goal)) continue;
-    auto row = compare(goal, samples);
-    if (row) context.add(std::move(*row));
-    if (!row) context.leave_out(goal.id, row.error());
-  }
-  for (const MemoryGoal& goal : kMemoryGoals) {
-    if (!wanted.row(goal)) continue;
-    auto row = goal.row(samples);
-    if (row) context.add(std::move(*row));
-    if (!row) context.leave_out(goal.id, row.error());
-  }
+  if (auto done = run_cases(context, wanted); !done) return done;
   return bench_own_rows(context);
 }
 

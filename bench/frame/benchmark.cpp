@@ -69,6 +69,7 @@ void Context::add(ResultRow row) {
   const auto same = [&row](const ResultRow& other) { return other.id == row.id; };
   FOREBAY_ASSERT(std::none_of(rows_.begin(), rows_.end(), same));
   rows_.push_back(std::move(row));
+  if (on_result_) on_result_();
 }
 
 std::vector<std::string> Context::unknown_ids() const {

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -104,8 +105,11 @@ class Context {
   /// Something that a reader must know to compare numbers: sizes, counts, plans.
   void set_parameter(const std::string& name, nlohmann::json value);
 
-  /// Adds a result; ids are unique.
+  /// Adds a result; ids are unique. Parameters that belong to it are set before: whoever wants to
+  /// know of results is called now.
   void add(ResultRow row);
+  /// Calls `heard` after each result.
+  void on_result(std::function<void()> heard) { on_result_ = std::move(heard); }
 
   /// Says why there is no result of this id here.
   void leave_out(const std::string& id, std::string why) { left_out_[id] = std::move(why); }
@@ -125,6 +129,7 @@ class Context {
   nlohmann::json parameters_ = nlohmann::json::object();
   std::vector<ResultRow> rows_;
   std::map<std::string, std::string> left_out_;  // by id: why
+  std::function<void()> on_result_;
 };
 
 /// A body returns an Error when the world failed; what it had added before is still reported.

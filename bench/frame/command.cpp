@@ -50,6 +50,8 @@ bool take_value(std::string_view option, const std::string& value, Command& comm
     command.parent = value;
   } else if (option == "--only") {
     command.only = split_ids(value);
+  } else if (option == "--so-far") {
+    command.so_far = value;
   } else {
     return false;
   }
@@ -60,10 +62,12 @@ bool take_value(std::string_view option, const std::string& value, Command& comm
 
 const char* const kUsage =
     "usage: forebay-bench NAME [--quick | --full] [--progress] [--dir DIR] [--only ID,...]\n"
+    "                     [--so-far FILE]\n"
     "       forebay-bench --list\n"
     "       forebay-bench --clean [--dir DIR]\n"
-    "Prints one JSON document. --progress writes JSON lines to standard error. --clean removes\n"
-    "from DIR what killed runs have left.\n";
+    "Prints one JSON document. --progress writes JSON lines to standard error. --so-far has FILE\n"
+    "hold that document after each result, for when the run is ended. --clean removes from DIR\n"
+    "what killed runs have left.\n";
 
 tl::expected<Command, std::string> parse_command(std::span<const char* const> arguments) {
   Command command;

@@ -22,6 +22,7 @@ struct Command {
   Telling telling = Telling::kSilent;
   std::filesystem::path parent = ".";  ///< the work folder is made in it
   std::set<std::string> only;
+  std::filesystem::path so_far;  ///< has the document of all results until now; empty: no file
 };
 
 extern const char* const kUsage;

@@ -45,6 +45,15 @@ TEST_F(ContextTest, rows_before_a_failure_stay) {
   EXPECT_EQ(all_ids.rows()[0].measured.runs, 5U);
 }
 
+TEST_F(ContextTest, who_wants_to_know_of_results_hears_of_each_at_once) {
+  Context all_ids = context({});
+  std::vector<std::size_t> rows;
+  all_ids.on_result([&] { rows.push_back(all_ids.rows().size()); });
+  all_ids.add({"one", "1", {}, {}, {}});
+  all_ids.add({"two", "1", {}, {}, {}});
+  EXPECT_THAT(rows, testing::ElementsAre(1, 2));
+}
+
 TEST_F(ContextTest, only_the_wanted_ids_are_measured) {
   Context one_id = context({"sample.ratio"});
   EXPECT_TRUE(all_benchmarks().at("sample").body(one_id));

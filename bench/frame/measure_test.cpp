@@ -239,8 +239,7 @@ TEST(TouchedMemory, is_there_at_once_and_in_huge_pages_where_the_system_has_some
   std::ifstream setting("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string words;
   std::getline(setting, words);
-  if (words.empty() || words.find("[never]") != std::string::npos)
-    return;  // it has none
+  if (words.empty() || words.find("[never]") != std::string::npos) return;  // it has none
   EXPECT_GT(huge_bytes_at(bytes.data()), 0U);
 }
 

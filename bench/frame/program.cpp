@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <string>
 
 #include <fcntl.h>
@@ -35,9 +36,20 @@ int fail(const Error& error) {
   return probe::kExitFailed;
 }
 
-void print(const nlohmann::json& document) {
-  using Handler = nlohmann::json::error_handler_t;
-  std::puts(document.dump(2, ' ', false, Handler::replace).c_str());
+std::string text_of(const nlohmann::json& document) {
+  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void print(const nlohmann::json& document) { std::puts(text_of(document).c_str()); }
+
+/// In place of what was there, whole or not at all; where that fails there is what was there.
+void keep(const nlohmann::json& document, const std::filesystem::path& path) {
+  const std::filesystem::path made = path.string() + ".new";
+  std::ofstream file(made);
+  file << text_of(document);
+  file.close();
+  std::error_code ignored;
+  if (file) std::filesystem::rename(made, path, ignored);
 }
 
 // How many bytes streams may have under way in the folder, and by which profile: benchmarks run
@@ -113,10 +125,14 @@ int run(const Benchmark& benchmark, const Command& command) {
   remove_on_signals(folder->path());
   Context context({command.effort, folder->path(), command.only, command.telling});
   MachineBlock machine(folder->path());
+  const auto document = [&] {
+    return to_json(Report{benchmark.name, parameters_of(context, command), machine.finish(),
+                          context.rows(), context.left_out()});
+  };
+  if (!command.so_far.empty()) context.on_result([&] { keep(document(), command.so_far); });
   const Status status = run_body(benchmark, context);
   if (status && !context.unknown_ids().empty()) return complain(unknown_text(context));
-  print(to_json(Report{benchmark.name, parameters_of(context, command), machine.finish(),
-                       context.rows(), context.left_out()}));
+  print(document());
   return status ? probe::kExitDone : fail(status.error());
 }
 

@@ -72,6 +72,11 @@ TEST(Command, large_files_are_asked_for) {
   EXPECT_EQ(parse_command(words)->effort, Effort::kFull);
 }
 
+TEST(Command, results_until_now_are_asked_for) {
+  const std::vector<const char*> words = {"solo", "--so-far", "/d/file"};
+  EXPECT_EQ(parse_command(words)->so_far, "/d/file");
+}
+
 TEST(Command, wrong_usage_is_told_in_words) {
   const auto complaint = [](std::vector<const char*> words) {
     return parse_command(words).error();

@@ -221,6 +221,20 @@ def test_results_of_the_first_program_outlive_an_interrupt(forebay, programs, fa
     assert (ran.code, ran.err) == (128 + signal.SIGTERM, "error: terminated\n")
 
 
+def test_what_there_was_outlives_an_interrupt_of_a_program_under_way(forebay, programs, fake):
+    """Ranks that are killed print nothing; what they had found is in a file."""
+    programs(None)
+    part = FIRST | {"results": FIRST["results"][:1]}
+    fake(
+        checkpoint.PROGRAM,
+        f"open(sys.argv[sys.argv.index('--so-far') + 1], 'w').write({json.dumps(part)!r})\n"
+        f"os.kill({os.getpid()}, signal.SIGTERM)\ntime.sleep(60)",
+    )
+    ran = forebay("bench", "checkpoint", "--json", "-")
+    assert [one["id"] for one in ran.json["results"]] == ["ckpt.durable.4.equal"]
+    assert (ran.code, ran.err) == (128 + signal.SIGTERM, "error: terminated\n")
+
+
 @pytest.mark.parametrize(
     "only, started",
     [

@@ -2,6 +2,8 @@
 """`forebay bench`: runs forebay-bench, shows its results as a table and draws them."""
 
 import contextlib
+import json
+import tempfile
 from pathlib import Path
 
 import click
@@ -180,16 +182,31 @@ def run(name: str, options: dict) -> tuple[dict, BaseException | None]:
 
 def measure(
     program: str, arguments: list[str], ranks: int | native.OpenMpi | None = None
-) -> tuple[dict, NativeError | None]:
+) -> tuple[dict, BaseException | None]:
+    """What a program found. Where it fails, or somebody ends it or us, that is what it had by
+    then, and the failure: a launcher kills its ranks before they can print anything."""
     from forebay.report.terminal import progress
 
-    try:
-        with progress() as on_progress:
-            return native.call(program, arguments, on_progress, ranks=ranks).document, None
-    except NativeError as error:
-        if not (isinstance(error.document, dict) and error.document.get("results")):
-            raise
-        return error.document, error
+    with tempfile.TemporaryDirectory(prefix="forebay-bench-") as folder:
+        so_far = Path(folder) / "so-far.json"
+        words = [*arguments, "--so-far", str(so_far)]
+        try:
+            with progress() as on_progress:
+                return native.call(program, words, on_progress, ranks=ranks).document, None
+        except (ForebayError, *ENDINGS) as error:
+            document = found_until(error, so_far)
+            if document is None:
+                raise
+            return document, error
+
+
+def found_until(error: BaseException, so_far: Path) -> dict | None:
+    """The results that there were when it failed; None if there were none."""
+    document = error.document if isinstance(error, NativeError) else None
+    if document is None and so_far.exists():
+        document = json.loads(so_far.read_text(encoding="utf-8"))
+    has_results = isinstance(document, dict) and document.get("results")
+    return document if has_results else None
 
 
 def measure_on_hosts(name: str, options: dict, hosts: native.TwoHosts) -> dict:
