@@ -96,6 +96,19 @@ Summary ratio_in(const Case& in,
       ratios(bandwidths(in, samples.of(in.id, over)), bandwidths(in, samples.of(in.id, under))));
 }
 
+/// The ratio of the plan that nobody chose by hand, where that is the worst so far: the best of
+/// many ways is compared with the best of few, and this one is a single way.
+void note_chosen(const Case& in,
+                 const Samples& samples,
+                 const std::string& theirs,
+                 std::optional<Peer>& worst) {
+  const std::string chosen(kChosenByPlan);
+  if (samples.of(in.id, chosen).empty()) return;
+  const Summary ratio = ratio_in(in, samples, chosen, theirs);
+  if (!worst || ratio.median < worst->measured.median)
+    worst = Peer{"ratio of " + chosen + " in " + in.id, "1", ratio};
+}
+
 }  // namespace
 
 void Samples::add(const Case& in, const std::string& name, const Measured& measured) {
@@ -182,12 +195,14 @@ std::optional<ResultRow> row_of_case(const Case& in, const Samples& samples) {
 tl::expected<ResultRow, std::string> compare(const GoalRow& row, const Samples& samples) {
   using Failure = tl::unexpected<std::string>;
   std::optional<ResultRow> worst;
+  std::optional<Peer> worst_of_chosen;
   for (const Case& in : row.cases) {
     if (samples.names(in.id).empty()) return Failure(in.id + " was not measured");
     const auto ours = best_of(in, samples, kOurs);
     if (!ours) return Failure("no contender named " + std::string(kOurs) + " in " + in.id);
     const auto theirs = best_of(in, samples, row.over);
     if (!theirs) return Failure("no contender named " + row.over + " in " + in.id);
+    note_chosen(in, samples, *theirs, worst_of_chosen);
     const Summary ratio = ratio_in(in, samples, *ours, *theirs);
     if (worst && ratio.median >= worst->measured.median) continue;
     worst = ResultRow{row.id, "1", ratio, Goal{row.goal, Better::kHigher}, {}};
@@ -197,6 +212,7 @@ tl::expected<ResultRow, std::string> compare(const GoalRow& row, const Samples& 
     }
   }
   if (!worst) return Failure("there is no case to compare in");
+  if (worst_of_chosen) worst->peers.push_back(*worst_of_chosen);
   return *worst;
 }
 

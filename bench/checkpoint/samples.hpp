@@ -32,6 +32,8 @@ struct Case {
 
 /// The family of Forebay's contenders.
 inline constexpr std::string_view kOurs = "forebay";
+/// That of them which is as a plan is by itself.
+inline constexpr std::string_view kChosenByPlan = "forebay:chosen";
 /// Names of samples that are no contender's.
 inline constexpr std::string_view kFio = "fio";
 inline constexpr std::string_view kComputingAlone = "no checkpoint";
@@ -72,7 +74,8 @@ std::optional<std::string> best_of(const Case& in, const Samples& samples, std::
 /// storage over that of computing alone.
 std::optional<ResultRow> row_of_case(const Case& in, const Samples& samples);
 
-/// A row of the project's goals: Forebay over somebody, in the worst of several cases.
+/// A row of the project's goals: the best of Forebay over somebody, in the worst of several cases.
+/// Beside it is the same of kChosenByPlan alone, in its own worst case.
 struct GoalRow {
   std::string id;
   std::string over;  ///< a family, whose best counts, or a name with its variant

@@ -104,6 +104,21 @@ TEST(Goals, take_the_worst_case_and_the_best_variant_of_each) {
   EXPECT_EQ(row->peers.front().name, "forebay:slow in u");
 }
 
+TEST(Goals, show_the_plan_that_nobody_chose_by_hand_beside_the_best) {
+  Samples samples;
+  add(samples, kWriting, "forebay:chosen", {2.0});
+  add(samples, kWriting, "forebay:fast", {1.0});
+  add(samples, kWriting, "hdf5:collective", {2.0});
+  add(samples, kUneven, "forebay:chosen", {4.0});
+  add(samples, kUneven, "forebay:fast", {1.0});
+  add(samples, kUneven, "hdf5:collective", {3.0});
+  const auto row = compare({"over_hdf5", "hdf5", 1.5, {kWriting, kUneven}}, samples);
+  ASSERT_TRUE(row) << row.error();
+  EXPECT_DOUBLE_EQ(row->measured.median, 2.0);
+  EXPECT_EQ(row->peers.back().name, "ratio of forebay:chosen in u");
+  EXPECT_DOUBLE_EQ(row->peers.back().measured.median, 0.75);
+}
+
 TEST(Goals, ratios_are_taken_within_a_round) {
   Samples samples;
   add(samples, kWriting, "forebay", {1.0, 10.0, 3.0});
