@@ -90,7 +90,7 @@ Result<double> run(const std::string& direction,
 Result<double> try_writing(const std::filesystem::path& folder,
                            std::uint64_t bytes,
                            const FioSetting& setting) {
-  if (auto made = make_empty(folder); !made) return failure(made.error());
+  if (auto made = make_empty_on_storage(folder); !made) return failure(made.error());
   return fio_write(folder, bytes, setting);
 }
 

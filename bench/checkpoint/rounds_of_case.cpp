@@ -39,7 +39,7 @@ Order order_of(const Case& in, const RoundsSettings& settings) {
 Result<Measured> write_with_fio(const std::filesystem::path& folder,
                                 std::uint64_t bytes,
                                 const FioSetting& setting) {
-  if (auto made = make_empty(folder); !made) return failure(made.error());
+  if (auto made = make_empty_on_storage(folder); !made) return failure(made.error());
   const auto seconds = fio_write(folder, bytes, setting);
   if (!seconds) return failure(seconds.error());
   return Measured{.blocked_s = *seconds,
@@ -140,10 +140,10 @@ std::vector<Runner> runners_of(const Case& in, const RoundsSettings& settings) {
   return runners;
 }
 
-/// Leaves nothing for the next one to be slowed down by.
+/// Leaves nothing for the next one to be slowed down by: neither of a contender nor of fio.
 void clear(const RoundsSettings& settings) {
-  (void)make_empty(settings.folder / "run");
-  (void)sync_all(settings.folder / "run");
+  for (const std::string_view name : {std::string_view("run"), kFio})
+    (void)make_empty_on_storage(settings.folder / name);
 }
 
 }  // namespace
@@ -181,7 +181,6 @@ std::map<std::string, std::string> run_case(const Case& in,
     }
   }
   clear(settings);
-  (void)make_empty(settings.folder / kFio);
   for (const auto& [name, why] : failed)
     samples.forget(in, name);
   return failed;

@@ -135,4 +135,10 @@ Status make_empty(const fs::path& folder) {
   return trouble ? problem("make", folder, trouble.value()) : Status();
 }
 
+Status make_empty_on_storage(const fs::path& folder) {
+  if (auto made = make_empty(folder); !made) return made;
+  if (auto synced = sync_all(folder); !synced) return synced;
+  return sync_one(folder.parent_path());
+}
+
 }  // namespace forebay::bench::checkpoint

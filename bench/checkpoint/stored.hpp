@@ -37,4 +37,7 @@ Status drop_all(const std::filesystem::path& folder);
 /// Makes `folder` anew, with nothing in it.
 Status make_empty(const std::filesystem::path& folder);
 
+/// The same on storage too, so that who writes next does not wait for what was removed.
+Status make_empty_on_storage(const std::filesystem::path& folder);
+
 }  // namespace forebay::bench::checkpoint
