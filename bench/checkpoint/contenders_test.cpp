@@ -166,6 +166,25 @@ TEST_F(Contenders, leave_every_byte_of_all_steps) {
   }
 }
 
+TEST_F(Contenders, write_on_all_ranks_after_some_had_a_run_of_their_own) {
+  MPI_Comm part = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, team_.rank == 0 ? 0 : 1, 0, &part);
+  const Team first = team_of(part);
+  for (const auto& contender : all_contenders()) {
+    if (contender->can_read() || contender->ranks_min() > 1) continue;
+    SCOPED_TRACE(contender->name());
+    folder_.empty();
+    const Checkpoint own{.folder = folder_.path(), .block_bytes = {4096}, .steps = 1};
+    const TouchedMemory block = TouchedMemory::make(4096).value();
+    if (team_.rank == 0) {
+      EXPECT_TRUE(measure_writing(*contender, first, own, {}, {block.bytes()}));
+    }
+    const auto measured = write(*contender, Sizes::kEqual);
+    EXPECT_TRUE(measured) << measured.error().message();
+  }
+  MPI_Comm_free(&part);
+}
+
 TEST_F(Contenders, a_word_that_is_wrong_in_a_file_is_damage) {
   const Contender& plain = contender_named("mpi-io:independent");
   ASSERT_TRUE(write(plain, Sizes::kEqual));

@@ -45,11 +45,10 @@ std::string parameters_of(const Aggregation& aggregation) {
 
 class Adios1Writer final : public Writer {
  public:
-  Adios1Writer(const Team& team, Checkpoint checkpoint)
-      : team_(team), checkpoint_(std::move(checkpoint)) {
-    static unsigned groups = 0;  // all ranks count alike: names differ from run to run
-    group_name_ = "checkpoint" + std::to_string(groups++);
-  }
+  Adios1Writer(const Team& team, Checkpoint checkpoint, unsigned run)
+      : team_(team),
+        checkpoint_(std::move(checkpoint)),
+        group_name_("checkpoint" + std::to_string(run)) {}
   ~Adios1Writer() override {
     if (is_declared_) adios_free_group(group_);
   }
@@ -103,11 +102,19 @@ class Adios1 final : public Contender {
 
   std::string name() const override { return name_; }
   std::uint32_t ranks_min() const override { return aggregation_.aggregators; }
+  /// Names of groups differ from run to run and are the same on all ranks, of which some may have
+  /// had runs without the others: the first rank counts, which is in all.
+  Result<Memories> prepare(const Team& team, const Checkpoint& /*checkpoint*/) const override {
+    static unsigned runs = 0;
+    run_ = runs++;
+    MPI_Bcast(&run_, 1, MPI_UNSIGNED, 0, team.communicator);
+    return Memories();
+  }
   Result<std::unique_ptr<Writer>> open(const Team& team,
                                        const Checkpoint& checkpoint) const override {
     if (auto begun = status(initialise(), "begin ADIOS", checkpoint.folder.string()); !begun)
       return failure(begun.error());
-    auto writer = std::make_unique<Adios1Writer>(team, checkpoint);
+    auto writer = std::make_unique<Adios1Writer>(team, checkpoint, run_);
     if (auto defined = writer->define(aggregation_); !defined) return failure(defined.error());
     return writer;
   }
@@ -115,6 +122,7 @@ class Adios1 final : public Contender {
  private:
   std::string name_;
   Aggregation aggregation_;
+  mutable unsigned run_ = 0;  // from prepare() to open()
 };
 
 bool known(const char* name, const Aggregation& aggregation) {
