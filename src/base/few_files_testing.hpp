@@ -4,10 +4,9 @@
 
 #include <cstddef>
 
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <gtest/gtest.h>
 
 namespace forebay {
 

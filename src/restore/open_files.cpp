@@ -24,8 +24,7 @@ Result<std::shared_ptr<storage::File>> OpenFiles::open(const format::StepFile& f
 }
 
 Result<std::shared_ptr<storage::File>> OpenFiles::open_patiently(
-    const format::StepFile& file,
-    std::chrono::milliseconds patience) {
+    const format::StepFile& file, std::chrono::milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   const auto closed_now = [&] {
     const std::lock_guard lock(count_->mutex);

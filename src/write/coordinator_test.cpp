@@ -93,7 +93,8 @@ class CoordinatorAlone : public ::testing::Test {
       if (is_new) found.push_back({.step = letter.words[0], .told = {}, .failure = {}});
       found.back().told.insert(letter.to);
       found.back().fate = fate;
-      if (fate != StepFate::kPublished) found.back().failure = comm::error_from(letter.payload).message();
+      if (fate != StepFate::kPublished)
+        found.back().failure = comm::error_from(letter.payload).message();
     }
     return found;
   }

@@ -79,7 +79,7 @@ class DataFolder {
   const Setup setup_;
   std::optional<storage::FileSystem> file_system_;
   bool has_said_default_stripes_ = false;
-  bool lacks_room_ = false;  ///< for what the last new file was to have reserved
+  bool lacks_room_ = false;                 ///< for what the last new file was to have reserved
   std::vector<format::DataFileName> free_;  ///< by the names that they had
   std::set<format::DataFileName> distrusted_;
 };

@@ -50,7 +50,9 @@ Result<std::optional<std::uint64_t>> find_lost_step(const std::string& path) {
 
 /// Going on writes over the damaged slot, and then nothing tells any more that there was a step. A
 /// crash may leave a slot like that of a step that nobody was told of; but who ended well did not.
-Status check_damages(const Publisher& publisher, const Lease& lease, const std::string& path,
+Status check_damages(const Publisher& publisher,
+                     const Lease& lease,
+                     const std::string& path,
                      LogSink* log) {
   if (publisher.damages().empty()) return {};
   for (const Error& damage : publisher.damages())

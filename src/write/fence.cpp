@@ -46,8 +46,7 @@ Status copy_bytes(storage::File& from, storage::File& to) {
 /// A group that shares a dataset goes on to share it.
 void copy_mode(const std::string& from, const std::string& to) {
   struct stat facts{};
-  if (::stat(from.c_str(), &facts) == 0)
-    std::ignore = ::chmod(to.c_str(), facts.st_mode & 07777U);
+  if (::stat(from.c_str(), &facts) == 0) std::ignore = ::chmod(to.c_str(), facts.st_mode & 07777U);
 }
 
 /// Makes the copy; it takes the place of the file at `path`.

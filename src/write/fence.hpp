@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps out a writer that was taken for dead and goes on after all: it may have been stopped between
-// any two of its instructions, so no question it asks before it writes is asked late enough.
+// Keeps out a writer that was taken for dead and goes on after all: it may have been stopped
+// between any two of its instructions, so no question it asks before it writes is asked late
+// enough.
 #pragma once
 
 #include <forebay/error.hpp>

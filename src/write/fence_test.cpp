@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A writer that was taken for dead and goes on: what it was told is there is there, and nothing that
-// its successor has published is lost.
+// A writer that was taken for dead and goes on: what it was told is there is there, and nothing
+// that its successor has published is lost.
 #include "write/fence.hpp"
 
 #include <atomic>

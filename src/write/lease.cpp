@@ -262,24 +262,16 @@ Result<std::unique_ptr<Lease>> Lease::acquire(const std::string& folder,
   if (const Status taken = attempt.take(path, 0); !taken) return failure(taken.error());
   struct stat facts{};
   if (::fstat(file->get(), &facts) == 0) remove_old_attempts(folder, facts);
-  std::unique_ptr<Lease> lease(
-      new Lease(path, std::move(who), std::move(*file), options, attempt.has_followed()));
+  std::unique_ptr<Lease> lease(new Lease(path, std::move(who), std::move(*file), options));
+  lease->has_followed_ = attempt.has_followed();
   auto thread = start_service_thread("forebay-lease", [raw = lease.get()] { raw->beat(); });
   if (!thread) return failure(thread.error());
   lease->thread_ = std::move(*thread);
   return lease;
 }
 
-Lease::Lease(std::string path,
-             format::Owner owner,
-             Descriptor file,
-             LeaseOptions options,
-             bool has_followed)
-    : path_(std::move(path)),
-      owner_(std::move(owner)),
-      file_(std::move(file)),
-      options_(options),
-      has_followed_(has_followed) {}
+Lease::Lease(std::string path, format::Owner owner, Descriptor file, LeaseOptions options)
+    : path_(std::move(path)), owner_(std::move(owner)), file_(std::move(file)), options_(options) {}
 
 Lease::~Lease() {
   {

@@ -60,18 +60,14 @@ class Lease {
   Status check() const;
 
  private:
-  Lease(std::string path,
-        format::Owner owner,
-        Descriptor file,
-        LeaseOptions options,
-        bool has_followed);
+  Lease(std::string path, format::Owner owner, Descriptor file, LeaseOptions options);
   void beat();
 
   const std::string path_;
   const format::Owner owner_;
   const Descriptor file_;  ///< its own, whatever lies at the path
   const LeaseOptions options_;
-  const bool has_followed_;
+  bool has_followed_ = false;
   std::mutex mutex_;
   std::condition_variable ending_;
   bool ends_ = false;

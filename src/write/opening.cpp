@@ -42,9 +42,9 @@ Status share(comm::Communicator& ranks, comm::Bytes& bytes) {
 /// Collective, by the ranks that compute.
 Result<Decision> decide_together(comm::Communicator& ranks, const OpenRequest& request) {
   const bool is_first = ranks.rank() == comm::Rank{Routes::coordinator()};
-  Result<Decision> decision =
-      is_first ? decide(request.path, request.facts, request.wanted, request.log)
-               : Result<Decision>(Decision{});
+  Result<Decision> decision = is_first
+                                  ? decide(request.path, request.facts, request.wanted, request.log)
+                                  : Result<Decision>(Decision{});
   if (const Status agreed = ranks.agree(status_of(decision)); !agreed)
     return failure(agreed.error());
   comm::Bytes bytes = is_first ? bytes_of(*decision) : comm::Bytes();
