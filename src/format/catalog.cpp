@@ -9,6 +9,7 @@
 #include "base/checked_cast.hpp"
 #include "format/damage.hpp"
 #include "format/file_bytes.hpp"
+#include "format/open_commits.hpp"
 
 namespace forebay::format {
 namespace {

@@ -2,8 +2,6 @@
 // Reads `commits`: chooses the generation that is in force, and tells what else it found.
 #pragma once
 
-#include <memory>
-
 #include "format/commits.hpp"
 #include "storage/file.hpp"
 
@@ -23,10 +21,5 @@ struct LoadedCommits {
 /// Blocks. Begins again, a bounded number of times, if somebody publishes meanwhile. kDamage if no
 /// slot is in force, kUnsupported for a newer major version.
 Result<LoadedCommits> load_commits(storage::File& file);
-
-/// Opens `commits` of a folder. kNotFound names the file if data files are there without it, of
-/// which `forebay repair` makes it anew, and the folder if that is no dataset, or not there.
-/// Blocks.
-Result<std::unique_ptr<storage::File>> open_commits(const std::string& folder);
 
 }  // namespace forebay::format

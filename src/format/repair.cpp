@@ -14,6 +14,7 @@
 #include "format/file_bytes.hpp"
 #include "format/found_steps.hpp"
 #include "format/index_scan.hpp"
+#include "format/open_commits.hpp"
 #include "format/verify.hpp"
 
 namespace forebay::format {

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "format/open_commits.hpp"
 #include "format/step_table.hpp"
 
 namespace forebay::restore {
