@@ -62,7 +62,10 @@ class Contest {
  private:
   Status check_parts(PutField field) const {
     const auto part_of = [](const PutBlock& put) { return put.block->part; };
-    std::ranges::stable_sort(field.blocks, {}, part_of);  // by rank within a part
+    const auto part_and_rank_of = [](const PutBlock& put) {
+      return std::pair(put.block->part, put.by);
+    };
+    std::ranges::sort(field.blocks, {}, part_and_rank_of);
     const auto found = std::ranges::adjacent_find(field.blocks, {}, part_of);
     if (found == field.blocks.end()) return {};
     const std::size_t first = found->by;

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,6 +20,7 @@
 #include "cargo.hpp"
 #include "read/testing.hpp"
 #include "reading.hpp"
+#include "storage/file.hpp"
 #include "tests/faults/streams/emulated_storage.hpp"
 #include "tests/faults/streams/own_mounts.hpp"
 
@@ -213,12 +213,12 @@ TEST_F(OnBadStorage, that_a_killed_writer_has_all_but_filled_is_written_again) {
   open(memory.path() + "/run.fb", small_plan());
   ASSERT_TRUE(dataset_->close());
   dataset_.reset();
-  const std::string left_over = path_ + "/data-000900.00000";
-  std::ofstream(left_over).close();
-  std::filesystem::resize_file(left_over, 16_MiB);
-  std::ofstream filling(left_over, std::ios::in | std::ios::out | std::ios::binary);
-  while (memory.free_bytes() > 8_KiB &&
-         filling.write(reinterpret_cast<const char*>(kMebibyte.data()), 4096).flush()) {
+  runtime_ = std::make_unique<Runtime>();  // with the end of the former, nobody removes anything
+  {
+    const auto left_over =
+        storage::open_file(path_ + "/data-000900.00000", {.intent = storage::Intent::kCreateNew});
+    ASSERT_TRUE(left_over) << left_over.error().message();
+    ASSERT_TRUE((*left_over)->allocate({0, memory.free_bytes() - 8_KiB}));
   }
   ASSERT_EQ(memory.free_bytes(), 8_KiB);
   auto opened = runtime_->dataset(path_, small_plan());
