@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint32_t kSteps = 2;
+constexpr std::uint32_t kSteps = 4;  // more than buffers that are lent: some come again
 constexpr std::uint64_t kStepBytes = (1ULL << 20U) + 8 * 123;  // no whole disk blocks
 
 /// Calls once in each step, once in the end, and five times behind the application.
