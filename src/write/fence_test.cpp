@@ -121,10 +121,13 @@ TEST_F(Fence, loses_no_step_that_was_told_to_be_there) {
 TEST_F(Fence, a_file_that_was_removed_is_told) {
   const auto publisher = open();
   ASSERT_TRUE(publisher->publish(fenced_entry(1)));
-  std::filesystem::remove(commits());
+  std::filesystem::rename(commits(), commits() + ".away");
   const auto published = publisher->publish(fenced_entry(2));
   ASSERT_EQ(error_class(published), ErrorClass::kNotFound);
   EXPECT_EQ(published.error().path(), commits());
+  std::filesystem::rename(commits() + ".away", commits());
+  EXPECT_EQ(error_class(publisher->publish(fenced_entry(3))), ErrorClass::kNotFound)
+      << "who has looked away once does not go on";
 }
 
 }  // namespace

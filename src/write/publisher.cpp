@@ -130,22 +130,25 @@ Status Publisher::check_place() {
   if (!has_place_) return {};
   const auto there = storage::open_file(file_->path());
   if (there && storage::identity_of(**there) == storage::identity_of(*file_)) return {};
-  is_replaced_ = there || there.error().kind() == ErrorClass::kNotFound;
-  if (!there) return failure(there.error());
-  return failure({.kind = ErrorClass::kPermission,
-                  .operation = "publish in",
-                  .path = file_->path(),
-                  .cause = "another file was put there; somebody else writes the dataset now"});
+  if (!there && there.error().kind() != ErrorClass::kNotFound) return failure(there.error());
+  replaced_ = there ? Error({.kind = ErrorClass::kPermission,
+                             .operation = "publish in",
+                             .path = file_->path(),
+                             .cause = "another file was put there; somebody else writes the "
+                                      "dataset now"})
+                    : there.error();
+  return failure(*replaced_);
 }
 
 Status Publisher::carry_out(format::CommitPlan plan) {
+  if (replaced_) return failure(*replaced_);
   Status done = write_all(*file_, plan);
   if (done) done = check_place();
   if (done) {
     state_ = std::move(plan.after);
     return {};
   }
-  if (is_replaced_) return done;
+  if (replaced_) return done;
   // What was written may be there for readers, who must not take a step that failed for one that
   // is there. Where even this fails, the slot is torn or the disk is gone.
   const std::vector<std::byte> nothing(format::kPageBytes);

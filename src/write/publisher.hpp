@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,11 +43,12 @@ class Publisher {
 
   /// Whether another file was found in the place of `commits`: then somebody else decides which
   /// steps there are, and the last one that was written may be one of these though it failed.
-  bool is_replaced() const noexcept { return is_replaced_; }
+  bool is_replaced() const noexcept { return replaced_.has_value(); }
 
   /// One step more, whose data and names are durable. kInvalidArgument if its number does not rise.
   /// After a failure the generation before is in force, and the next call writes the same slot
-  /// again, unless is_replaced(): kPermission, or kNotFound if the file is gone.
+  /// again, unless is_replaced(), after which nothing is written any more: kPermission, or
+  /// kNotFound if the file is gone.
   Status publish(const format::StepEntry& step);
 
   /// Steps below this one are there no more. Their files may go when this has succeeded.
@@ -59,7 +61,7 @@ class Publisher {
 
   std::unique_ptr<storage::File> file_;
   bool has_place_ = false;  ///< it was opened by its name
-  bool is_replaced_ = false;
+  std::optional<Error> replaced_;
   format::CommitsState state_;
   std::vector<format::StepEntry> steps_;
   std::vector<Error> damages_;
