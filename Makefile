@@ -3,29 +3,40 @@
 # The front door. Every target does its own set-up, so each works on a bare machine; the work itself
 # is in scripts/, so that nothing here needs to be understood.
 .DEFAULT_GOAL := help
-.PHONY: demo build test bench format tidy clean help
+.PHONY: demo build test test-sanitizers test-all bench format tidy clean help
 
-demo: build ## Analyse a 1 GiB snapshot, kill and restart a solver, draw build/demo/*.png
+demo: build ## Analyze a 1 GiB snapshot, kill and restart a solver, draw build/demo/*.png
 	.venv/bin/forebay demo
 
-build: ## Install what is missing, build, leave a working .venv/bin/forebay
-	scripts/build
+build: ## Install what is missing, build the product, leave a working .venv/bin/forebay
+	scripts/build product
 
-test: build ## Everything: style, unit tests (plain and under sanitizers), command line, install
+test: ## Rules of the text, unit tests, ranks, command line, installed library
+	scripts/build test
 	.venv/bin/python scripts/test
 
-bench: build ## Measure: ratios to plain reads in one run
+test-sanitizers: ## The library and its unit tests under the address and thread sanitizers
+	scripts/setup all
+	.venv/bin/python scripts/test asan tsan
+
+test-all: ## These and Open MPI, clang-tidy, sanitizers, fuzzers, all seeds: hours
+	scripts/build all
+	.venv/bin/python scripts/test --all
+
+bench: ## Build the benchmark programs; measure ratios to plain reads in one run
+	scripts/build bench
 	.venv/bin/forebay bench solo
 
 format: ## Rewrite C++ and Python sources in the project's format
-	scripts/setup
+	scripts/setup test
 	.venv/bin/python tools/tidy/check.py --format
 
-tidy: build ## The style checks alone
+tidy: ## The text and format rules alone
+	scripts/setup test
 	.venv/bin/python tools/tidy/check.py
 
 clean: ## Remove everything that was built; .venv stays
 	rm -rf build
 
 help: ## This list
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 10

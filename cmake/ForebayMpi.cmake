@@ -100,7 +100,7 @@ function(forebay_mpi_run program name)
               ${arg_ARGUMENTS})
     set_tests_properties(
       ${name}.ranks_${ranks}
-      PROPERTIES LABELS "mpi;${name}"
+      PROPERTIES LABELS "mpi;${name};${forebay_part}"
                  TIMEOUT ${ctest_limit_s}
                  PROCESSORS ${ranks}
                  ENVIRONMENT "${forebay_mpi_environment}")
@@ -141,7 +141,7 @@ function(forebay_hosts_run program name)
               "--library=${FOREBAY_MPI_LIBRARY}" ${arg_ARGUMENTS})
     set_tests_properties(
       ${name}.hosts_2x${count}
-      PROPERTIES LABELS "mpi;hosts;${name}"
+      PROPERTIES LABELS "mpi;hosts;${name};${forebay_part}"
                  TIMEOUT ${ctest_limit_s}
                  RUN_SERIAL TRUE
                  SKIP_RETURN_CODE 77

@@ -2,7 +2,15 @@
 #
 # How a folder of the source tree becomes part of the library, a program or a test. Each folder
 # says only which files and neighbours it has; everything that must be the same for all is here.
-include(GoogleTest)
+
+# What is built together, beside `all`: `product` is the library and the programs of the command
+# line, `product_tests` their tests; `bench` and `bench_tests` the same for benchmarks.
+# A folder that belongs to another part than the product sets forebay_part.
+set(forebay_part product)
+foreach(part product bench)
+  add_custom_target(${part})
+  add_custom_target(${part}_tests)
+endforeach()
 
 # Makes the one library, forebay::forebay. A shared one, so that a user needs none of its private
 # dependencies, neither at compile time nor at link time.
@@ -25,6 +33,7 @@ function(forebay_library)
     PRIVATE $<BUILD_INTERFACE:forebay_flags>)
   # Calls inside the library go straight to their target: a hit in a session is a few of them.
   target_link_options(forebay PRIVATE -Wl,-Bsymbolic-functions)
+  add_dependencies(product forebay)
 endfunction()
 
 # forebay_module(<name> SOURCES <files> [DEPENDS <modules>] [LIBRARIES <targets>]
@@ -95,7 +104,11 @@ function(forebay_program name)
   set_target_properties(
     ${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/libexec/forebay"
                        INSTALL_RPATH "${forebay_libexec_rpath}")
-  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/forebay)
+  install(
+    TARGETS ${name}
+    RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/forebay
+    COMPONENT ${forebay_part})
+  add_dependencies(${forebay_part} ${name})
   if(arg_TESTS)
     forebay_test(
       ${name}
@@ -118,13 +131,14 @@ function(forebay_test_program name)
   # What is looked at is in the libraries; tests themselves take half the time to compile so.
   target_compile_options(${name} PRIVATE -O0)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  add_dependencies(${forebay_part}_tests ${name})
 endfunction()
 
 # forebay_test(<name> SOURCES <files> [LIBRARIES <targets>] [DEFINITIONS <NAME=value>])
 #
-# Makes the GoogleTest program test_<name>; ctest runs each of its cases under the label <name>,
-# without the profile of whoever runs them, or FOREBAY_TEST_SHARDS times a share of them. Nothing is
-# made where FOREBAY_TESTS is off.
+# Makes the GoogleTest program test_<name>. ctest runs its cases in FOREBAY_TEST_SHARDS processes,
+# under the label <name>, with an empty profile. Each process writes what became of each case to
+# tests/results/<name>.shard_<n>.xml. Nothing is made where FOREBAY_TESTS is off.
 function(forebay_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;DEFINITIONS")
   forebay_reject_unparsed(forebay_test "${arg_UNPARSED_ARGUMENTS}")
@@ -136,29 +150,34 @@ function(forebay_test name)
     SOURCES ${arg_SOURCES}
     LIBRARIES forebay::forebay ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
   target_compile_definitions(test_${name} PRIVATE ${arg_DEFINITIONS})
-  if(FOREBAY_TEST_SHARDS)
-    forebay_add_shards(${name})
-    return()
-  endif()
-  gtest_discover_tests(
-    test_${name}
-    TEST_PREFIX "${name}."
-    DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${name} TIMEOUT 120 ENVIRONMENT FOREBAY_PROFILE=)
+  forebay_shards(${name} PROGRAM test_${name} LABEL ${name})
 endfunction()
 
-# Sanitizers take longer to start a process than most cases take.
-function(forebay_add_shards name)
+# forebay_shards(<name> PROGRAM <target> LABEL <word> [FILTER <gtest filter>]
+#                [ENVIRONMENT <NAME=value>])
+#
+# Registers the cases of a GoogleTest program as the tests <name>.shard_<n>, which share them.
+function(forebay_shards name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PROGRAM;LABEL;FILTER" "ENVIRONMENT")
+  forebay_reject_unparsed(forebay_shards "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT arg_FILTER)
+    set(arg_FILTER "*")
+  endif()
   math(EXPR last "${FOREBAY_TEST_SHARDS} - 1")
-  set(environment FOREBAY_PROFILE= GTEST_TOTAL_SHARDS=${FOREBAY_TEST_SHARDS})
   foreach(shard RANGE ${last})
-    add_test(NAME ${name}.shard_${shard} COMMAND test_${name})
+    set(case ${name}.shard_${shard})
+    add_test(NAME ${case} COMMAND ${arg_PROGRAM} "--gtest_filter=${arg_FILTER}")
+    set(environment
+        FOREBAY_PROFILE=
+        GTEST_TOTAL_SHARDS=${FOREBAY_TEST_SHARDS}
+        GTEST_SHARD_INDEX=${shard}
+        "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/tests/results/${case}.xml"
+        ${arg_ENVIRONMENT})
     set_tests_properties(
-      ${name}.shard_${shard}
-      PROPERTIES LABELS ${name}
+      ${case}
+      PROPERTIES LABELS "${arg_LABEL};${forebay_part}"
                  TIMEOUT 900
-                 ENVIRONMENT "${environment};GTEST_SHARD_INDEX=${shard}")
+                 ENVIRONMENT "${environment}")
   endforeach()
 endfunction()
 

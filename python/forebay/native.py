@@ -70,7 +70,8 @@ def find(name: str) -> Path:
     folder = Path(chosen) if chosen else Path(sys.prefix) / "libexec" / "forebay"
     path = folder / name
     if not path.is_file() or not os.access(path, os.X_OK):
-        raise ForebayError(f"{name} is not in {folder}; run make build")
+        target = "bench" if name.startswith("forebay-bench") else "build"
+        raise ForebayError(f"{name} is not in {folder}; run make {target}")
     return path
 
 

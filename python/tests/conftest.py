@@ -99,7 +99,8 @@ def real_native():
         if "FOREBAY_LIBEXEC" in os.environ:
             path = Path(os.environ["FOREBAY_LIBEXEC"]) / name
         if not path.exists():
-            pytest.skip(f"{name} is not built: run make build")
+            target = "bench" if name.startswith("forebay-bench") else "build"
+            pytest.skip(f"{name} is not built: run make {target}")
         return name
 
     return find

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Stands in for make: what it was asked for, and what the environment told it.
 RECORDING_MAKE = """#!/bin/sh
-printf '%s\\n' "$*" "CI=${CI-}" "FOREBAY_SAMPLES=${FOREBAY_SAMPLES-}" >"$RECORD"
+printf '%s\\n' "$*" "CI=${CI-}" "FOREBAY_SAMPLES=${FOREBAY_SAMPLES-}" >>"$RECORD"
 exit "$MAKE_ENDS"
 """
 
@@ -42,8 +42,9 @@ def run_ci(tmp_path):
     return run
 
 
-def test_all_tests_run_with_ci_set(run_ci):
-    assert run_ci() == (0, ["test", "CI=true", "FOREBAY_SAMPLES="])
+def test_tests_and_sanitizers_run_with_ci_set(run_ci):
+    settings = ["CI=true", "FOREBAY_SAMPLES="]
+    assert run_ci() == (0, ["test", *settings, "test-sanitizers", *settings])
 
 
 def test_samples_beside_the_checkout_are_named(run_ci, tmp_path):
@@ -53,7 +54,8 @@ def test_samples_beside_the_checkout_are_named(run_ci, tmp_path):
 
 
 def test_a_failure_of_make_is_one_of_ci(run_ci):
-    assert run_ci(make_ends=2)[0] == 2
+    code, calls = run_ci(make_ends=2)
+    assert (code, calls[0], len(calls)) == (2, "test", 3)
 
 
 def test_only_skips_of_the_agreed_list_pass():

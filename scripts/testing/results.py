@@ -9,13 +9,15 @@ import fnmatch
 import re
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 # GoogleTest prints the reason of GTEST_SKIP() between these two lines.
 GTEST_SKIP_REASON = re.compile(r": Skipped\n(.*?)\n*\[  SKIPPED \]", re.DOTALL)
+# In its own files of results a line with the place in the source stands before it.
+GTEST_PLACE = re.compile(r"^\S+:\d+\n")
 # A script that ends with 77 prints it in a line of its own.
 SCRIPT_SKIP_REASON = re.compile(r"^skipped: (.*)$", re.MULTILINE)
 
@@ -63,7 +65,33 @@ def _skip_reason(element: ElementTree.Element, skipped: ElementTree.Element | No
         return " ".join(match.group(1).split())
     if skipped is None:
         return "disabled"
-    return " ".join((skipped.get("message") or "no reason given").split())
+    message = GTEST_PLACE.sub("", skipped.get("message") or "no reason given")
+    return " ".join(message.split())
+
+
+def read_shards(cases: list[Case], folder: Path) -> list[Case]:
+    """The cases again, each shard of a GoogleTest program replaced by the cases that it ran.
+
+    `<folder>/<shard>.xml` holds those. A shard that failed although none of its cases did, or that
+    ended without that file, stays in the list.
+    """
+    return [one for case in cases for one in _cases_of_shard(case, folder)]
+
+
+def _cases_of_shard(case: Case, folder: Path) -> list[Case]:
+    path = folder / f"{case.name}.xml"
+    if not path.exists():
+        return [case]
+    program = case.name.partition(".")[0]
+    suite = ElementTree.parse(path).getroot()
+    ran = [one for one in suite.iter("testcase") if one.get("status") == "run"]
+    cases = [replace(_case(one, case.stage), name=f"{program}.{_full_name(one)}") for one in ran]
+    is_explained = case.outcome != FAILED or any(one.outcome == FAILED for one in cases)
+    return cases if is_explained else [*cases, case]
+
+
+def _full_name(element: ElementTree.Element) -> str:
+    return f"{element.get('classname')}.{element.get('name')}"
 
 
 def read_allowed(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from testing.results import (
     closing_line,
     read_allowed,
     read_junit,
+    read_shards,
     refuse_unlisted_skips,
 )
 
@@ -39,6 +40,25 @@ in this kernel
 </testsuite>
 """
 
+SHARDS = """<?xml version="1.0"?>
+<testsuite name="Linux-c++">
+  <testcase name="base.shard_0" classname="base.shard_0" status="run"/>
+  <testcase name="base.shard_1" classname="base.shard_1" status="fail"><failure message=""/>
+  </testcase>
+</testsuite>
+"""
+
+GTEST = """<?xml version="1.0"?>
+<testsuites name="AllTests"><testsuite name="F">
+  <testcase name="good" status="run" result="completed" classname="F"/>
+  <testcase name="off" status="notrun" result="suppressed" classname="F"/>
+  <testcase name="absent" status="run" result="skipped" classname="F">
+    <skipped message="src/f_test.cpp:4&#x0A;no ring"/></testcase>
+  {bad}
+</testsuite></testsuites>
+"""
+BAD = '<testcase name="bad" status="run" classname="F"><failure message="1 is not 2"/></testcase>'
+
 PYTEST = """<?xml version="1.0"?>
 <testsuites><testsuite name="pytest" errors="1" failures="1" skipped="1" tests="4">
   <testcase classname="python.tests.cli" name="test_help" time="0.1"/>
@@ -65,6 +85,31 @@ def test_ctest_outcomes_and_the_reason_of_a_skip(tmp_path):
     assert (absent.outcome, absent.detail) == (SKIPPED, "no ring in this kernel")
     assert (hosts.outcome, hosts.detail) == (SKIPPED, "no two hosts here: it takes root")
     assert (off.outcome, off.detail) == (SKIPPED, "disabled")
+
+
+def test_shards_are_replaced_by_the_cases_they_ran(tmp_path):
+    (tmp_path / "base.shard_0.xml").write_text(GTEST.format(bad=""))
+    (tmp_path / "base.shard_1.xml").write_text(GTEST.format(bad=BAD))
+    cases = read_shards(read(tmp_path, SHARDS), tmp_path)
+    good, absent = Case("stage", "base.F.good", PASSED), ("base.F.absent", SKIPPED, "no ring")
+    assert [cases[0], cases[2]] == [good, good]
+    assert (cases[1].name, cases[1].outcome, cases[1].detail) == absent
+    assert (cases[4].name, cases[4].outcome) == ("base.F.bad", FAILED)
+    assert len(cases) == 5
+
+
+def test_a_shard_that_failed_for_no_case_is_a_failure(tmp_path):
+    (tmp_path / "base.shard_1.xml").write_text(GTEST.format(bad=""))
+    cases = read_shards(read(tmp_path, SHARDS), tmp_path)
+    assert [case.name for case in cases if case.outcome == FAILED] == ["base.shard_1"]
+
+
+def test_a_shard_that_died_is_a_failure(tmp_path):
+    cases = read_shards(read(tmp_path, SHARDS), tmp_path)
+    assert [(case.name, case.outcome) for case in cases] == [
+        ("base.shard_0", PASSED),
+        ("base.shard_1", FAILED),
+    ]
 
 
 def test_pytest_outcomes_and_the_reason_of_a_skip(tmp_path):

@@ -15,8 +15,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = sorted((ROOT / "scripts/apt-packages.txt").read_text(encoding="utf-8").split())
+LEVELS = ("build", "test", "all")
 LIMIT_S = 100
+
+
+def packages_of(*levels: str) -> list[str]:
+    """The Debian packages of these levels."""
+    lists = ((ROOT / "scripts/packages" / one).read_text(encoding="utf-8") for one in levels)
+    return sorted(" ".join(lists).split())
+
+
+PACKAGES = packages_of("build")
 
 RECORD = 'printf "%s\\n" "${0##*/} $*" >>"$RECORD"\n'
 # dpkg knows the lines of a file: state, tab, package. Like the real one it fails if one is unknown.
@@ -47,9 +56,10 @@ class Machine:
         self.tree, self.programs = folder / "tree", folder / "bin"
         self._known, self._record = folder / "known", folder / "record"
         (self.tree / "scripts").mkdir(parents=True)
-        for name in ("scripts/setup", "scripts/apt-packages.txt"):
-            shutil.copy(ROOT / name, self.tree / name)
-        self.require_wheels("# none, so that pip asks nobody\n")
+        shutil.copy(ROOT / "scripts/setup", self.tree / "scripts/setup")
+        shutil.copytree(ROOT / "scripts/packages", self.tree / "scripts/packages")
+        for name in ("requirements.txt", "requirements-test.txt"):
+            (self.tree / name).write_text("# none: pip has nothing to install\n")
         self.programs.mkdir()
         for name, text in PROGRAMS.items():
             write_program(self.programs / name, text)
@@ -67,7 +77,9 @@ class Machine:
     def watch_pip(self) -> None:
         write_program(self.tree / ".venv/bin/pip", RECORD)
 
-    def run(self, user_id: int = 1000, sudo: str = "refuses", apt_ends: int = 0) -> Ran:
+    def run(
+        self, *levels: str, user_id: int = 1000, sudo: str = "refuses", apt_ends: int = 0
+    ) -> Ran:
         told = {
             "PATH": f"{self.programs}:{os.environ['PATH']}",
             "PACKAGES_KNOWN": str(self._known),
@@ -79,7 +91,7 @@ class Machine:
         }
         self._record.write_text("")
         done = subprocess.run(
-            [self.tree / "scripts/setup"],
+            [self.tree / "scripts/setup", *levels],
             env=os.environ | told,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -127,7 +139,7 @@ def test_a_user_is_told_only_what_is_missing(machine):
 )
 def test_who_may_installs_what_is_missing(machine, user_id, sudo, prefix):
     machine.install(PACKAGES[1:])
-    ran = machine.run(user_id, sudo, apt_ends=9)  # so that it goes no further
+    ran = machine.run(user_id=user_id, sudo=sudo, apt_ends=9)  # so that it goes no further
     first = "apt-get update -q"
     through_sudo = ["sudo -n env DEBIAN_FRONTEND=noninteractive " + first] if user_id else []
     assert ran.code == 9
@@ -145,7 +157,8 @@ def test_a_second_run_calls_no_installer_and_a_changed_list_makes_a_new_environm
         "apt-get update -q",
         f"apt-get install -q -y --no-install-recommends {missing}",
     ]
-    assert first.said[-1] == "setup: making .venv with the wheels of requirements.txt"
+    made = ["setup: making .venv", "setup: installing the wheels of requirements.txt"]
+    assert first.said[-2:] == made
     assert (machine.tree / ".venv/bin/python").exists()
 
     machine.install(PACKAGES)
@@ -156,9 +169,27 @@ def test_a_second_run_calls_no_installer_and_a_changed_list_makes_a_new_environm
 
     machine.require_wheels("# changed\n")
     again = machine.run()
-    assert (again.code, again.calls) == (0, [])
-    assert again.said == ["setup: making .venv with the wheels of requirements.txt"]
-    assert (machine.tree / ".venv/bin/pip").read_text() != f"#!/bin/sh\n{RECORD}"
+    assert again.code == 0
+    assert [call.partition(" ")[0] for call in again.calls] == ["pip"]
+    assert again.said == ["setup: installing the wheels of requirements.txt"]
+
+
+def test_levels_add_up(machine):
+    ran = machine.run("all")
+    missing = " ".join(packages_of("test", "all"))
+    assert (ran.code, ran.said[1]) == (1, f"  apt-get install --no-install-recommends {missing}")
+
+
+def test_a_level_installs_its_wheels_and_keeps_the_environment(machine):
+    assert machine.run().code == 0
+    machine.install(packages_of(*LEVELS))
+    assert machine.run("test").said == ["setup: installing the wheels of requirements-test.txt"]
+    assert machine.run("test").said == []
+    assert machine.run().said == []
+
+
+def test_an_unknown_level_is_refused(machine):
+    assert machine.run("everything").code == 2
 
 
 def rows(page: str, heading: str) -> dict[str, str]:
@@ -169,8 +200,9 @@ def rows(page: str, heading: str) -> dict[str, str]:
 
 def test_each_dependency_has_its_reason_and_nothing_else_has():
     page = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8")
-    assert sorted(rows(page, "Debian 12 packages")) == PACKAGES
-    pins = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    assert sorted(rows(page, "Debian 12 packages")) == packages_of(*LEVELS)
+    lists = ROOT.glob("requirements*.txt")
+    pins = "".join(path.read_text(encoding="utf-8") for path in lists)
     wheels = rows(page, "Python wheels")
     assert wheels
     assert set(wheels.items()) <= set(re.findall(r"^(\S+)==(\S+)$", pins, re.MULTILINE))

@@ -6,13 +6,14 @@ Each of those becomes a failed case here, so that a broken runner is never taken
 """
 
 import resource
+import shutil
 import subprocess
 import time
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testing.results import FAILED, Case, read_junit
+from testing.results import FAILED, Case, read_junit, read_shards
 
 KILL_AFTER_S = 10
 TIMED_OUT = (124, 137)  # what timeout(1) returns after TERM and after KILL
@@ -27,6 +28,7 @@ class Stage:
     commands: list[list[str]]
     limit_s: int
     environment: dict[str, str] = field(default_factory=dict)
+    shards: Path | None = None  # where GoogleTest programs leave the results of their cases
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ def run(stage: Stage, folder: Path, environment: dict[str, str]) -> Outcome:
     """Runs a stage with its output in `<folder>/<name>.log`. Blocks at most `limit_s` a command."""
     junit = folder / f"{stage.name}.xml"
     junit.unlink(missing_ok=True)
+    if stage.shards:
+        shutil.rmtree(stage.shards, ignore_errors=True)
     start, cpu_start = time.monotonic(), _cpu_seconds()
     with open(folder / f"{stage.name}.log", "w", encoding="utf-8") as log:
         code, command = _run_commands(stage, log, environment | stage.environment)
@@ -80,6 +84,8 @@ def _cases(stage: Stage, junit: Path, code: int, command: list[str]) -> list[Cas
     if junit.exists():
         try:
             cases = read_junit(junit, stage.name)
+            if stage.shards:
+                cases = read_shards(cases, stage.shards)
         except ElementTree.ParseError as error:
             cases = [failed(f"unreadable results: {error}")]
     told = any(case.outcome == FAILED for case in cases)

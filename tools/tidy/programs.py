@@ -22,7 +22,7 @@ from tidy.finding import Finding
 from tidy.text import is_test
 from tidy.tree import SourceTree
 
-CLANG_FORMAT = "clang-format-19"
+CLANG_FORMAT = "clang-format"
 CLANG_TIDY = "clang-tidy"
 COMPILER = "g++"
 RUFF = "ruff"
@@ -226,8 +226,9 @@ def rewrite_formats(tree: SourceTree) -> int:
     """Puts every file in its format. Returns 0, or the code of the program that failed."""
     for command in (
         [*_format_command(tree), "-i"],
-        [RUFF, "check", "--fix", "--quiet", "."],
         [RUFF, "format", "--quiet", "."],
+        [RUFF, "check", "--fix", "--quiet", "."],
+        [RUFF, "format", "--quiet", "."],  # again: a fix may have changed a line's length
     ):
         code, output = run(command, tree.root)
         if code:
@@ -241,5 +242,4 @@ RULES: dict[str, Rule] = {
     "clang-format": check_clang_format,
     "ruff": check_ruff,
     "ruff-format": check_ruff_format,
-    "clang-tidy": check_clang_tidy,
 }

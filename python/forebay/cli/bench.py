@@ -129,10 +129,10 @@ def picture_of(document: dict, file: str, one_of_many: bool) -> Path:
 
 
 def listed() -> list[dict]:
-    """All benchmarks; on several ranks, where there is an MPI, those that can."""
-    found = native.call(PROGRAM, ["--list"]).document + ranks_benchmarks()
-    if native.is_there(checkpoint.PROGRAM):
-        found += native.call(checkpoint.PROGRAM, ["--list"]).document
+    """The benchmarks of all programs that were built: `make build` builds one of them, `make bench`
+    all. Some are in two programs, with and without ranks."""
+    built = filter(native.is_there, (PROGRAM, RANKS_PROGRAM, checkpoint.PROGRAM))
+    found = [one for program in built for one in native.call(program, ["--list"]).document]
     return list({one["name"]: one for one in found}.values())
 
 
@@ -152,6 +152,8 @@ def show_list(json_file: str | None) -> None:
         for one in benchmarks:
             result.add_row(one["name"], one["description"])
         console.print(result)
+        if not native.is_there(PROGRAM):
+            console.print("These need no further build; `make bench` builds the others.")
 
     report(benchmarks, json_file, render)
 
