@@ -93,7 +93,7 @@ Json to_json(const StreamReport& report) {
           {"efficiency", report.efficiency},
           {"copied_bytes", report.copied_bytes},
           {"edge_blocks", report.edge_blocks},
-          {"edge_reads", report.edge_reads},
+          {"partial_blocks", report.partial_blocks},
           {"devices", devices}};
 }
 

@@ -147,9 +147,9 @@ struct StreamReport {
   double elapsed_s = 0;        ///< T as it was: from the first acquire() to the last buffer written
   double model_s = 0;          ///< T as it could be
   double efficiency = 0;       ///< model_s / elapsed_s; 0 before anything is written
-  std::uint64_t copied_bytes = 0;  ///< moved in memory because they did not suit direct access
-  std::uint64_t edge_blocks = 0;   ///< 4 KiB blocks put together from parts of buffers
-  std::uint64_t edge_reads = 0;    ///< of these, completed by reading the block first
+  std::uint64_t copied_bytes = 0;    ///< moved in memory because they did not suit direct access
+  std::uint64_t edge_blocks = 0;     ///< 4 KiB blocks put together from parts of buffers
+  std::uint64_t partial_blocks = 0;  ///< of these, written in part: their neighbors did not arrive
   std::vector<DeviceReport> devices = {};
 };
 

@@ -56,16 +56,10 @@ void DeviceQueue::complete_errand(const Flight& flight, const Result<std::uint64
     case FlightKind::kSpace:
       complete_space(flight, outcome);
       break;
-    case FlightKind::kBlockRead:
-      if (outcome) {
-        complete_block_read(flight, *outcome);
-        break;
-      }
-      [[fallthrough]];
     case FlightKind::kBlockWrite:
       if (!outcome) fail_users(target, outcome.error());
       target.is_dirty = true;
-      target.edges.erase(*flight.block);
+      if (flight.block->end_transfer()) target.edges.erase(*flight.block);
       break;
     case FlightKind::kSync:
       if (!outcome) {
@@ -107,13 +101,6 @@ void DeviceQueue::cut_back(Target& target) {
   target.must_cut_back = false;
   if (const Status done = target.cut_back(); !done) fail_users(target, done.error());
   let_go_on();
-}
-
-void DeviceQueue::complete_block_read(const Flight& flight, std::uint64_t bytes) {
-  flight.block->complete(flight.block->memory_for_reading().first(bytes));
-  Flight write = flight;
-  write.kind = FlightKind::kBlockWrite;
-  run_errand(write);
 }
 
 void DeviceQueue::fail_users(const Target& target, const Error& error) noexcept {

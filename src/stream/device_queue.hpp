@@ -57,7 +57,7 @@ class DeviceQueue {
   const Budget& budget() const noexcept { return *budget_; }
 
  private:
-  enum class FlightKind : std::uint8_t { kData, kSpace, kBlockRead, kBlockWrite, kSync };
+  enum class FlightKind : std::uint8_t { kData, kSpace, kBlockWrite, kSync };
   /// An operation under way, or about to be.
   struct Flight {
     FlightKind kind = FlightKind::kData;
@@ -102,6 +102,7 @@ class DeviceQueue {
   void reserve_space(const Parcel& parcel);
   bool cut_at_edges(Parcel& parcel);
   void put_edge(Parcel& parcel, ByteRange edge);
+  void write_block(Target& target, EdgeBlock& block, Account& account);
   void align(Parcel& parcel, ByteRange middle) noexcept;
   void flush_blocks(Target& target);
   bool hold_up(Account& account);
@@ -112,7 +113,6 @@ class DeviceQueue {
   void complete_errand(const Flight& flight, const Result<std::uint64_t>& outcome);
   void complete_space(const Flight& flight, const Result<std::uint64_t>& outcome);
   void cut_back(Target& target);
-  void complete_block_read(const Flight& flight, std::uint64_t bytes);
   void finish(Parcel& parcel);
   static void fail_users(const Target& target, const Error& error) noexcept;
 

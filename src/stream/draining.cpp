@@ -219,7 +219,7 @@ StreamReport StreamCore::report() const {
       report.requests += counts.requests;
       report.copied_bytes += counts.copied_bytes;
       report.edge_blocks += counts.edge_blocks;
-      report.edge_reads += counts.edge_reads;
+      report.partial_blocks += counts.partial_blocks;
       queue_wait_ns += counts.queue_wait_ns;
     }
   }

@@ -12,7 +12,7 @@ EdgeBlock::EdgeBlock(std::uint64_t offset_bytes) : offset_bytes_(offset_bytes) {
 }
 
 void EdgeBlock::put(std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
-  FOREBAY_ASSERT(!under_way_);
+  FOREBAY_ASSERT(!is_under_way());
   const ByteRange own{offset_bytes_, kBlockBytes};
   FOREBAY_ASSERT(own.contains({offset_bytes, bytes.size()}));
   if (bytes.empty()) return;
@@ -24,16 +24,19 @@ void EdgeBlock::put(std::uint64_t offset_bytes, std::span<const std::byte> bytes
   present_ |= came << first;
 }
 
-std::span<std::byte> EdgeBlock::memory_for_reading() {
-  if (!read_memory_) read_memory_.reset(allocate());
-  return {read_memory_.get(), kBlockBytes};
+std::vector<ByteRange> EdgeBlock::parts() const {
+  std::vector<ByteRange> found;
+  for (std::size_t i = 0; i < kBlockBytes; ++i) {
+    if (!present_[i]) continue;
+    if (i == 0 || !present_[i - 1]) found.push_back({offset_bytes_ + i, 0});
+    ++found.back().size;
+  }
+  return found;
 }
 
-void EdgeBlock::complete(std::span<const std::byte> found) {
-  for (std::size_t i = 0; i < kBlockBytes; ++i) {
-    if (!present_[i]) memory_[i] = i < found.size() ? found[i] : std::byte{0};
-  }
-  present_.set();
+std::span<const std::byte> EdgeBlock::part(ByteRange range) const {
+  FOREBAY_ASSERT((ByteRange{offset_bytes_, kBlockBytes}.contains(range)));
+  return {memory_.get() + (range.offset - offset_bytes_), range.size};
 }
 
 bool EdgeTable::is_under_way(std::uint64_t offset_bytes) const {

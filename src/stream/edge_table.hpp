@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of a file of which only parts have come so far. Parts wait here until their neighbours
-// arrive and the block can be written whole; what is left at the end is completed by reading the
-// block first. It exists because direct writing moves nothing less than a block.
+// The blocks of a file of which only parts have arrived. Parts wait here until their neighbors
+// arrive and the block can be written whole. What is left at a barrier is written byte for byte,
+// through the page cache: the other bytes of the block may belong to another process. It exists
+// because direct writing moves nothing less than a block.
 #pragma once
 
 #include <forebay/range.hpp>
@@ -32,15 +33,17 @@ class EdgeBlock {
 
   /// Takes bytes that lie in the block.
   void put(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
-  /// Where the file's own block may be read to; suits direct access.
-  std::span<std::byte> memory_for_reading();
-  /// Fills what has not come with what the file has there: `found` is its block, shorter at the end
-  /// of the file, beyond which there are zeros.
-  void complete(std::span<const std::byte> found);
+  /// The ranges of the file that have arrived, in order; they do not touch.
+  std::vector<ByteRange> parts() const;
+  /// The bytes of one of them.
+  std::span<const std::byte> part(ByteRange range) const;
 
-  /// Between begin_writing() and the end of the block nothing may be put into it.
-  bool is_under_way() const noexcept { return under_way_; }
-  void begin_writing() noexcept { under_way_ = true; }
+  /// Starts writing the block in this many transfers. Until the last one ends, nothing may be put
+  /// into the block.
+  void begin_writing(std::size_t transfers) noexcept { transfers_left_ = transfers; }
+  bool is_under_way() const noexcept { return transfers_left_ > 0; }
+  /// One of them has ended. True for the last one.
+  bool end_transfer() noexcept { return --transfers_left_ == 0; }
 
  private:
   struct Free {
@@ -54,9 +57,8 @@ class EdgeBlock {
 
   std::uint64_t offset_bytes_;
   std::unique_ptr<std::byte[], Free> memory_{allocate()};
-  std::unique_ptr<std::byte[], Free> read_memory_;
   std::bitset<kBlockBytes> present_;
-  bool under_way_ = false;
+  std::size_t transfers_left_ = 0;
 };
 
 /// Those of one file. Its owner has one thread.

@@ -86,15 +86,11 @@ class EdgeFile {
       if (block.is_full()) store(block);
     }
   }
-  /// Returns how many blocks had to be completed.
+  /// Returns how many blocks had to be written in part.
   std::size_t finish() {
     const auto waiting = table_.waiting();
-    for (EdgeBlock* const block : waiting) {
-      const std::vector<std::byte> found(at(block->offset_bytes()),
-                                         at(block->offset_bytes() + kBlockBytes));
-      block->complete(found);
+    for (EdgeBlock* const block : waiting)
       store(*block);
-    }
     return waiting.size();
   }
   const std::vector<std::byte>& disk() const { return disk_; }
@@ -105,7 +101,8 @@ class EdgeFile {
     return disk_.begin() + static_cast<std::ptrdiff_t>(offset);
   }
   void store(EdgeBlock& block) {
-    std::ranges::copy(block.memory(), at(block.offset_bytes()));
+    for (const ByteRange part : block.parts())
+      std::ranges::copy(block.part(part), at(part.offset));
     table_.erase(block);
   }
 
@@ -152,17 +149,18 @@ TEST(EdgeTable, gaps_keep_what_the_file_has) {
   EXPECT_EQ(file.disk()[5000], std::byte{1});
 }
 
-TEST(EdgeTable, beyond_the_end_of_the_file_there_are_zeros) {
+TEST(EdgeTable, parts_of_a_block_are_the_bytes_that_arrived) {
   EdgeBlock block(4096);
   const std::vector<std::byte> some(10, std::byte{1});
   block.put(4096 + 100, some);
-  const std::vector<std::byte> found(50, std::byte{2});
-  block.complete(found);
-  EXPECT_TRUE(block.is_full());
-  EXPECT_EQ(block.memory()[49], std::byte{2});
-  EXPECT_EQ(block.memory()[50], std::byte{0});
-  EXPECT_EQ(block.memory()[100], std::byte{1});
-  EXPECT_EQ(block.memory()[4095], std::byte{0});
+  block.put(4096 + 110, some);
+  block.put(8192 - 10, some);
+  ASSERT_EQ(block.parts(), (std::vector<ByteRange>{{4196, 20}, {8182, 10}}));
+  EXPECT_TRUE(std::ranges::equal(block.part({8182, 10}), some));
+  block.begin_writing(2);
+  EXPECT_FALSE(block.end_transfer());
+  EXPECT_TRUE(block.is_under_way());
+  EXPECT_TRUE(block.end_transfer());
 }
 
 TEST(EdgeTable, the_same_bytes_twice_do_not_fill_a_block) {
@@ -178,7 +176,7 @@ TEST(EdgeTable, a_block_under_way_is_neither_waiting_nor_to_be_touched) {
   const std::vector<std::byte> some(10, std::byte{1});
   EdgeBlock& block = table.put(4096, some);
   EXPECT_EQ(table.waiting().size(), 1U);
-  block.begin_writing();
+  block.begin_writing(1);
   EXPECT_TRUE(table.waiting().empty());
   EXPECT_TRUE(table.is_under_way(5000));
   EXPECT_FALSE(table.is_under_way(0));

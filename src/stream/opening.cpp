@@ -51,15 +51,15 @@ Status empty_unless_kept(storage::File& file, Existing existing) {
   return *size == 0 ? Status() : file.truncate(0);
 }
 
-/// The same file for direct access, if that is what suits it or what the plan says.
-Result<FilePointer> choose_way(FilePointer buffered,
-                               const StreamPlan& plan,
-                               const WriteFacts& known,
-                               OutputFacts& facts) {
+/// The same file for direct access, if that suits it or if the plan gives it; else null.
+Result<FilePointer> open_direct(const storage::File& buffered,
+                                const StreamPlan& plan,
+                                const WriteFacts& known,
+                                OutputFacts& facts) {
   facts.access = plan.access.value_or(Access::kBuffered);
-  if (plan.access == Access::kBuffered) return buffered;
+  if (plan.access == Access::kBuffered) return nullptr;
   auto direct =
-      storage::reopen(*buffered, {.intent = storage::Intent::kWrite, .access = Access::kDirect});
+      storage::reopen(buffered, {.intent = storage::Intent::kWrite, .access = Access::kDirect});
   if (plan.access == Access::kDirect) return direct;
   WriteFacts found = known;
   found.direct_works = direct.has_value();
@@ -67,7 +67,14 @@ Result<FilePointer> choose_way(FilePointer buffered,
   facts.access = decision.access;
   facts.access_reason = std::move(decision.reason);
   if (decision.access == Access::kDirect) return direct;
-  return buffered;
+  return nullptr;
+}
+
+/// A file that is kept may be written by other processes at the same time: space reserved beyond
+/// its end would make it longer, and giving that space back could cut off what they wrote.
+void share(Target::Setup& setup, OutputPlan& plan) {
+  setup.length = Length::kLeftAlone;
+  setup.preallocation = plan.preallocation = Preallocation::kNone;
 }
 
 }  // namespace
@@ -89,17 +96,21 @@ Result<Opened> open_output(const std::string& path,
                     .in_flight_bytes = budget->limit_bytes(),
                     .in_flight_reason = budget->reason()};
   const bool is_cached = (*buffered)->cached_fraction({0, *kept}).value_or(0) > 0;
-  auto file = choose_way(std::move(*buffered), plan,
-                         {.file_system = file_system,
-                          .expected_bytes = options.expected_bytes,
-                          .is_cached = is_cached},
-                         facts);
-  if (!file) return failure(file.error());
+  auto direct = open_direct(**buffered, plan,
+                            {.file_system = file_system,
+                             .expected_bytes = options.expected_bytes,
+                             .is_cached = is_cached},
+                            facts);
+  if (!direct) return failure(direct.error());
   Opened opened{.target = nullptr, .plan = plan_output(facts, plan)};
-  opened.target = std::make_shared<Target>(Target::Setup{.file = std::move(*file),
-                                                         .preallocation = opened.plan.preallocation,
-                                                         .size_bytes = *kept,
-                                                         .expected_bytes = options.expected_bytes});
+  Target::Setup setup{.file = std::move(*buffered),
+                      .exact_file = nullptr,
+                      .preallocation = opened.plan.preallocation,
+                      .size_bytes = *kept,
+                      .expected_bytes = options.expected_bytes};
+  if (*direct) setup.exact_file = std::exchange(setup.file, std::move(*direct));
+  if (options.existing == Existing::kKeep) share(setup, opened.plan);
+  opened.target = std::make_shared<Target>(std::move(setup));
   if (!queues.enlist(identity, opened.target))
     return in_use(path, "another thread of this program opened it at the same moment");
   if (const Status empty = empty_unless_kept(opened.target->file(), options.existing); !empty)

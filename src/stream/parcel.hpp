@@ -114,7 +114,7 @@ struct AccountCounts {
   std::atomic<std::uint64_t> queue_wait_ns{0};
   std::atomic<std::uint64_t> copied_bytes{0};
   std::atomic<std::uint64_t> edge_blocks{0};
-  std::atomic<std::uint64_t> edge_reads{0};
+  std::atomic<std::uint64_t> partial_blocks{0};
   std::atomic<bool> registered{false};
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 /// What an account may ask for when its turn comes, before it is the turn of the next one.
 constexpr std::uint64_t kTurnBytes = std::uint64_t{4} << 20U;
-/// A file with more blocks that wait for their neighbours than this has some completed at once.
+/// A file with more blocks that wait for their neighbors than this has all of them written at once.
 constexpr std::size_t kBlocksWaitingMax = 1024;
 
 constexpr std::uint64_t length_of_request(ByteRange rest, std::uint64_t request_bytes) noexcept {
@@ -145,10 +145,11 @@ storage::Operation DeviceQueue::operation_of(const Flight& flight) const {
     }
     case FlightKind::kSpace:
       return storage::allocate_operation(file, flight.range, 0);
-    case FlightKind::kBlockRead:
-      return storage::read_operation(file, offset, flight.block->memory_for_reading(), 0);
-    case FlightKind::kBlockWrite:
-      return storage::write_operation(file, offset, flight.block->memory(), 0);
+    case FlightKind::kBlockWrite: {
+      const bool is_whole = flight.range.size == kBlockBytes;
+      storage::File& its_file = is_whole ? file : flight.target->exact_file();
+      return storage::write_operation(its_file, offset, flight.block->part(flight.range), 0);
+    }
     case FlightKind::kSync:
       break;
   }
@@ -173,7 +174,6 @@ bool DeviceQueue::prepare(Parcel& parcel) {
   if (target.file().access() == Access::kBuffered) {
     parcel.rest = parcel.range;
     if (!parcel.range.empty()) target.note_write(parcel.range);
-    target.note_stored(parcel.range.end());
   } else if (!cut_at_edges(parcel)) {
     return hold_up(*parcel.account);
   }
@@ -206,10 +206,7 @@ bool DeviceQueue::cut_at_edges(Parcel& parcel) {
   put_edge(parcel, cut.head);
   put_edge(parcel, cut.tail);
   if (!parcel.range.empty()) target.note_write(parcel.range);
-  if (!cut.middle.empty()) {
-    target.note_stored(cut.middle.end());
-    align(parcel, cut.middle);
-  }
+  if (!cut.middle.empty()) align(parcel, cut.middle);
   parcel.rest = cut.middle;
   if (target.edges.size() > kBlocksWaitingMax) flush_blocks(target);
   return true;
@@ -219,14 +216,21 @@ void DeviceQueue::put_edge(Parcel& parcel, ByteRange edge) {
   if (edge.empty()) return;
   const std::byte* const data = parcel.data + (edge.offset - parcel.range.offset);
   EdgeBlock& block = parcel.target->edges.put(edge.offset, {data, edge.size});
-  if (!block.is_full()) return;
-  Flight flight{.kind = FlightKind::kBlockWrite, .target = parcel.target};
-  flight.range = {block.offset_bytes(), kBlockBytes};
-  flight.block = &block;
-  block.begin_writing();
-  parcel.target->note_stored(flight.range.end());
-  ++parcel.account->counts.edge_blocks;
-  run_errand(flight);
+  if (block.is_full()) write_block(*parcel.target, block, *parcel.account);
+}
+
+/// Writes what has arrived of a block: the whole block directly, parts of it byte for byte.
+void DeviceQueue::write_block(Target& target, EdgeBlock& block, Account& account) {
+  const std::vector<ByteRange> parts = block.parts();
+  block.begin_writing(parts.size());
+  ++account.counts.edge_blocks;
+  if (!block.is_full()) ++account.counts.partial_blocks;
+  for (const ByteRange part : parts) {
+    Flight flight{.kind = FlightKind::kBlockWrite, .target = &target};
+    flight.range = part;
+    flight.block = &block;
+    run_errand(flight);
+  }
 }
 
 /// Moves the middle of a parcel in its buffer, if its address does not suit its offset.
@@ -243,23 +247,11 @@ void DeviceQueue::align(Parcel& parcel, ByteRange middle) noexcept {
   parcel.account->counts.copied_bytes += middle.size;
 }
 
-/// Completes all blocks of the target that still wait for parts.
+/// Writes all blocks of the target that still wait for parts.
 void DeviceQueue::flush_blocks(Target& target) {
   if (target.users.empty()) return;  // left behind by a stream that gave up
-  for (EdgeBlock* const block : target.edges.waiting()) {
-    Flight flight{.kind = FlightKind::kBlockWrite, .target = &target};
-    flight.range = {block->offset_bytes(), kBlockBytes};
-    flight.block = block;
-    block->begin_writing();
-    const bool must_read = target.may_have(block->offset_bytes());
-    if (!must_read) block->complete({});
-    target.note_stored(flight.range.end());
-    if (must_read) flight.kind = FlightKind::kBlockRead;
-    AccountCounts& counts = target.users.front()->counts;
-    ++counts.edge_blocks;
-    if (must_read) ++counts.edge_reads;
-    run_errand(flight);
-  }
+  for (EdgeBlock* const block : target.edges.waiting())
+    write_block(target, *block, *target.users.front());
 }
 
 bool DeviceQueue::hold_up(Account& account) {

@@ -38,9 +38,9 @@ Target::Target(Setup setup)
     : space(setup.preallocation, setup.size_bytes, setup.expected_bytes),
       is_dirty(setup.is_dirty),
       file_(std::move(setup.file)),
+      exact_file_(std::move(setup.exact_file)),
       length_(setup.length),
-      end_(setup.size_bytes),
-      stored_end_(block_up(setup.size_bytes)) {}
+      end_(setup.size_bytes) {}
 
 Target::~Target() { static_cast<void>(cut()); }
 
@@ -49,13 +49,9 @@ void Target::note_write(ByteRange range) noexcept {
   is_dirty = true;
 }
 
-void Target::note_stored(std::uint64_t end_bytes) noexcept {
-  stored_end_ = std::max(stored_end_, end_bytes);
-}
-
 Status Target::cut() {
   if (length_ == Length::kLeftAlone) return {};
-  if (std::max(space.end_bytes(), stored_end_) <= end_ && !space.has_leftovers()) return {};
+  if (space.end_bytes() <= end_ && !space.has_leftovers()) return {};
   if (const Status shortened = shorten(end_); !shortened) return shortened;
   space.cut(end_);
   return {};
@@ -63,7 +59,7 @@ Status Target::cut() {
 
 Status Target::cut_back() {
   if (!space.has_leftovers() || length_ == Length::kLeftAlone) return {};
-  const Status shortened = shorten(std::max({end_, stored_end_, space.end_bytes()}));
+  const Status shortened = shorten(std::max(end_, space.end_bytes()));
   if (shortened) space.cut_back();
   return shortened;
 }
@@ -74,7 +70,7 @@ Status Target::shorten(std::uint64_t size_bytes) {
   const auto size = file_->size();
   if (!size) return failure(size.error());
   // Longer than anything that was asked for here: another process has made it so.
-  const bool is_others = *size > std::max(space.end_bytes(), stored_end_);
+  const bool is_others = *size > std::max(space.end_bytes(), end_);
   if ((*size <= size_bytes || is_others) && !space.has_leftovers()) return {};
   is_dirty = true;
   return file_->truncate(std::min(*size, size_bytes));

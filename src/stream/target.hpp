@@ -65,7 +65,7 @@ class Space {
 /// Who says how long a file is.
 enum class Length : std::uint8_t {
   kAsWritten,  ///< it is cut to what was written through this target
-  kLeftAlone,  ///< others write to it as well, perhaps from other processes: it is never cut here
+  kLeftAlone,  ///< other processes may write to it as well: it is never cut here
 };
 
 /// All but file() belongs to the thread of the queue, until the target is with nobody else.
@@ -73,6 +73,9 @@ class Target : public std::enable_shared_from_this<Target> {
  public:
   struct Setup {
     std::unique_ptr<storage::File> file;
+    /// The same file with buffered access, for parts of blocks. Null: `file` is buffered, or no
+    /// parcel begins or ends inside a block.
+    std::unique_ptr<storage::File> exact_file = nullptr;
     Preallocation preallocation = Preallocation::kNone;
     std::uint64_t size_bytes = 0;  ///< that it has and keeps
     std::uint64_t expected_bytes = 0;
@@ -86,6 +89,8 @@ class Target : public std::enable_shared_from_this<Target> {
   Target& operator=(const Target&) = delete;
 
   storage::File& file() const noexcept { return *file_; }
+  /// The file as it takes writes of any offset and length.
+  storage::File& exact_file() const noexcept { return exact_file_ ? *exact_file_ : *file_; }
 
   Space space;
   EdgeTable edges;
@@ -101,10 +106,6 @@ class Target : public std::enable_shared_from_this<Target> {
 
   /// The range, which is not empty, is going to belong to the file.
   void note_write(ByteRange range) noexcept;
-  /// Bytes up to here are going to be written, some of which may not belong to it.
-  void note_stored(std::uint64_t end_bytes) noexcept;
-  /// True if the file may have bytes from here on that are not in memory.
-  bool may_have(std::uint64_t offset_bytes) const noexcept { return offset_bytes < stored_end_; }
   /// Gives the file its true size, if that is known here.
   Status cut();
   /// Gives back what a reservation that failed has left, and nothing else. Nothing may be under
@@ -115,9 +116,9 @@ class Target : public std::enable_shared_from_this<Target> {
   Status shorten(std::uint64_t size_bytes);
 
   const std::unique_ptr<storage::File> file_;
+  const std::unique_ptr<storage::File> exact_file_;
   const Length length_;
-  std::uint64_t end_;         ///< of the bytes that belong to it
-  std::uint64_t stored_end_;  ///< of the bytes that were ever written
+  std::uint64_t end_;  ///< of the bytes that belong to it
 };
 
 }  // namespace forebay::stream

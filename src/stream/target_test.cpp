@@ -92,9 +92,6 @@ TEST(Target, has_the_length_of_what_belongs_to_it) {
   Target target({.file = std::move(file), .preallocation = Preallocation::kGrowing});
   target.space.reserved({0, 10'000});
   target.note_write({0, 5000});
-  target.note_stored(8192);
-  EXPECT_TRUE(target.may_have(8191));
-  EXPECT_FALSE(target.may_have(8192));
   ASSERT_TRUE(target.cut());
   EXPECT_EQ(*raw.size(), 5000U);
 }
@@ -105,7 +102,6 @@ TEST(Target, that_others_write_to_as_well_is_never_cut) {
   Target target({.file = std::move(file), .length = Length::kLeftAlone, .is_dirty = true});
   EXPECT_TRUE(target.is_dirty);
   target.note_write({0, 5000});
-  target.note_stored(8192);
   target.space.failed();
   ASSERT_TRUE(target.cut());
   ASSERT_TRUE(target.cut_back());
@@ -136,7 +132,6 @@ TEST(Target, keeps_what_it_had) {
   target.note_write({0, 100});
   ASSERT_TRUE(target.cut());
   EXPECT_EQ(*raw.size(), 10'000U);
-  EXPECT_TRUE(target.may_have(10'000)) << "its last block is not whole";
 }
 
 }  // namespace
