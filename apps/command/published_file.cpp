@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command/published_file.hpp"
 
-#include <atomic>
 #include <cerrno>
-#include <cstdio>
-#include <filesystem>
 #include <utility>
 
 #include <fcntl.h>
@@ -14,38 +11,10 @@
 
 namespace forebay::command {
 
-namespace {
-
-/// Unique among processes by its id and within one by a counter.
-std::string temporary_name(const std::string& path) {
-  static std::atomic<unsigned> counter{0};
-  return fmt::format("{}.part-{}-{}", path, ::getpid(), counter++);
-}
-
-}  // namespace
-
 Result<PublishedFile> PublishedFile::create(const std::string& path) {
-  std::string temporary = temporary_name(path);
-  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor < 0) {
-    const int reason = errno;
-    return failure(system_error({.operation = "create", .path = path}, reason));
-  }
-  return PublishedFile(path, std::move(temporary), descriptor);
-}
-
-PublishedFile::PublishedFile(std::string path, std::string temporary, int descriptor)
-    : path_(std::move(path)), temporary_(std::move(temporary)), descriptor_(descriptor) {}
-
-PublishedFile::PublishedFile(PublishedFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      temporary_(std::move(other.temporary_)),
-      descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-PublishedFile::~PublishedFile() {
-  if (descriptor_ < 0) return;
-  ::close(descriptor_);
-  ::unlink(temporary_.c_str());
+  auto file = TemporaryFile::create_beside(path);
+  if (!file) return failure(file.error());
+  return PublishedFile(path, std::move(*file));
 }
 
 Error PublishedFile::error(const char* operation, int error_number) const {
@@ -56,7 +25,8 @@ Error PublishedFile::error(const char* operation, int error_number) const {
 // a moment.
 Status PublishedFile::reserve(std::uint64_t size_bytes) const {
   struct statvfs system{};
-  if (::fstatvfs(descriptor_, &system) == 0 && system.f_bavail < size_bytes / system.f_frsize) {
+  if (::fstatvfs(file_.descriptor(), &system) == 0 &&
+      system.f_bavail < size_bytes / system.f_frsize) {
     ErrorDetails details{.operation = "reserve", .path = path_};
     details.cause = fmt::format("{} bytes are needed, {} are free", size_bytes,
                                 system.f_bavail * system.f_frsize);
@@ -64,7 +34,7 @@ Status PublishedFile::reserve(std::uint64_t size_bytes) const {
   }
   int result = 0;
   do {
-    result = ::fallocate(descriptor_, 0, 0, static_cast<off_t>(size_bytes));
+    result = ::fallocate(file_.descriptor(), 0, 0, static_cast<off_t>(size_bytes));
   } while (result != 0 && errno == EINTR);
   if (result == 0) return {};
   if (errno != EOPNOTSUPP && errno != ENOSYS) return failure(error("reserve", errno));
@@ -72,14 +42,14 @@ Status PublishedFile::reserve(std::uint64_t size_bytes) const {
 }
 
 Status PublishedFile::resize(std::uint64_t size_bytes) const {
-  if (::ftruncate(descriptor_, static_cast<off_t>(size_bytes)) == 0) return {};
+  if (::ftruncate(file_.descriptor(), static_cast<off_t>(size_bytes)) == 0) return {};
   return failure(error("resize", errno));
 }
 
 Status PublishedFile::write(std::uint64_t offset, std::span<const std::byte> bytes) const {
   while (!bytes.empty()) {
     const ssize_t count =
-        ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        ::pwrite(file_.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       const int reason = errno;
@@ -90,30 +60,6 @@ Status PublishedFile::write(std::uint64_t offset, std::span<const std::byte> byt
     offset += static_cast<std::uint64_t>(count);
   }
   return {};
-}
-
-Status PublishedFile::publish() {
-  if (::fsync(descriptor_) != 0) return failure(error("sync", errno));
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return failure(error("rename", errno));
-  }
-  if (::close(std::exchange(descriptor_, -1)) != 0) {
-    return failure(error("close", errno));
-  }
-  return sync_folder();
-}
-
-// A name is durable only when its folder is. Some file systems refuse to sync a folder (EINVAL):
-// those have nothing to sync.
-Status PublishedFile::sync_folder() const {
-  const std::filesystem::path parent = std::filesystem::path(path_).parent_path();
-  const std::string folder = parent.empty() ? "." : parent.string();
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return failure(error("open the folder of", errno));
-  const int reason = ::fsync(descriptor) == 0 ? 0 : errno;
-  ::close(descriptor);
-  if (reason == 0 || reason == EINVAL) return {};
-  return failure(error("sync the folder of", reason));
 }
 
 }  // namespace forebay::command

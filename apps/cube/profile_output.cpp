@@ -12,8 +12,8 @@ tl::unexpected<Error> pass_on(const Result<Value>& failed) {
   return failure(failed.error());
 }
 
-/// A rank that reserves space beyond what it writes gives it back in the end by cutting the file,
-/// with what others have written there. So rank 0 alone reserves, and what is known to be the size.
+/// Ranks write one file through the page cache. Rank 0 alone reserves space, and no more than the
+/// file is known to take: what is reserved in vain is given back by cutting the file.
 StreamPlan stream_plan(const OutputShape& shape, const Team& team) {
   StreamPlan plan{.buffer_bytes = shape.buffer_bytes, .buffers = shape.buffers};
   if (team.size() == 1) return plan;
@@ -21,6 +21,21 @@ StreamPlan stream_plan(const OutputShape& shape, const Team& team) {
   const bool reserves = team.rank() == 0 && shape.expected_bytes > 0;
   if (!reserves) plan.preallocation = Preallocation::kNone;
   return plan;
+}
+
+/// A text as ranks send it: a number for each character.
+std::vector<std::uint64_t> words_of(const std::string& text) {
+  std::vector<std::uint64_t> words;
+  for (const char letter : text)
+    words.push_back(static_cast<unsigned char>(letter));
+  return words;
+}
+
+std::string text_of(const std::vector<std::uint64_t>& words) {
+  std::string text;
+  for (const std::uint64_t word : words)
+    text.push_back(static_cast<char>(word));
+  return text;
 }
 
 }  // namespace
@@ -55,8 +70,12 @@ Status ProfileOutput::create_file(const OutputShape& shape) {
     mine = open_file(shape.path, {.expected_bytes = shape.expected_bytes,
                                   .publication = Publication::kWhenComplete});
   }
-  if (const Status made = team_.agree(mine); !made) return made;
-  if (team_.rank() > 0) mine = open_file(shape.path + ".tmp", {.existing = Existing::kKeep});
+  const bool is_first = team_.rank() == 0;
+  auto words = mine && is_first ? words_of(file_->written_path()) : std::vector<std::uint64_t>();
+  auto all_words = team_.gather(mine ? Result<std::vector<std::uint64_t>>(std::move(words))
+                                     : Result<std::vector<std::uint64_t>>(pass_on(mine)));
+  if (!all_words) return pass_on(all_words);
+  if (!is_first) mine = open_file(text_of(*all_words), {.existing = Existing::kKeep});
   return team_.agree(mine);
 }
 

@@ -66,8 +66,8 @@ class [[nodiscard]] OutputBuffer {
 /// When a new file can be seen under its name.
 enum class Publication : std::uint8_t {
   kAtOnce,        ///< from create() on, with whatever is in it
-  kWhenComplete,  ///< from OutputFile::publish() on: until then it is NAME.tmp beside it, which is
-                  ///< removed if it is never published
+  kWhenComplete,  ///< from OutputFile::publish() on: until then it is a TemporaryFile beside it,
+                  ///< which is removed if it is never published
 };
 
 /// What becomes of bytes that a file of that name has already.
@@ -91,6 +91,9 @@ class OutputFile {
  public:
   /// The name that was given to create().
   const std::string& path() const noexcept;
+  /// Where its bytes are written: the temporary file until publish(), else path(). Other processes
+  /// may open it with Existing::kKeep to write a share of it.
+  const std::string& written_path() const noexcept;
   /// Its place in the order of create() calls of its stream, from 0.
   std::uint32_t number() const noexcept;
   /// How it is written, and why so.

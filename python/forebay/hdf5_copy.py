@@ -6,10 +6,9 @@ is whole.
 """
 
 import json
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
+from forebay import outputs
 from forebay.errors import ForebayError
 from forebay.native import OnProgress, Progress
 
@@ -19,16 +18,9 @@ BUFFER_BYTES = 4 * 2**20
 def copy(stream, file: str, on_progress: OnProgress) -> dict:
     """Reads `stream` to its end and writes `file`; a document of what was written."""
     h5py = _h5py()
-    temporary = f"{file}.partial-{os.getpid()}"
-    try:
-        with h5py.File(temporary, "w") as target:
-            document = _Copy(stream, target, file, on_progress).run()
-        os.replace(temporary, file)
-    except OSError as error:  # h5py puts its own text there
-        raise ForebayError(f"cannot write {file}: {error}; choose another folder") from None
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-    return document
+    # Nobody else can open a file of a random name: it needs no lock, and NFS may offer none.
+    with outputs.publishing(file) as place, h5py.File(place, "w", locking=False) as target:
+        return _Copy(stream, target, file, on_progress).run()
 
 
 def _h5py():

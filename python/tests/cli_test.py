@@ -63,7 +63,7 @@ def test_wrong_usage_is_one_line_and_code_2(forebay, libexec, words, text):
 def test_a_missing_native_is_one_line_and_code_1(forebay, libexec):
     ran = forebay("bench", "--list")
     assert ran.code == 1
-    assert one_line(ran.err).endswith("; run make build")
+    assert one_line(ran.err).endswith("; run make bench")
 
 
 def test_an_error_of_a_native_is_one_line_without_traceback(forebay, answers):

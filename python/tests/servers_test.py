@@ -116,8 +116,8 @@ def texts_of(monkeypatch, found, file):
     drawn = []
     save = Figure.savefig
 
-    def look(figure, *words):
-        save(figure, *words)
+    def look(figure, *words, **options):
+        save(figure, *words, **options)
         drawn.extend(
             (text.get_text(), text.get_window_extent())
             for text in figure.findobj(Text)

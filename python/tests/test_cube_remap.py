@@ -390,10 +390,9 @@ def test_killed_while_it_writes_there_is_no_file_of_the_name(cube, program, tmp_
         assert child.wait(timeout=60) == -signal.SIGKILL, "it was done before it could be killed"
     assert step["progress"] < step["total"]
     assert not out.exists()
-    assert out.with_name("out.cubex.tmp").exists()
+    assert list(tmp_path.glob("out.cubex.tmp-*"))
     cube("remap", large, "--output", out, "--no-spec")
     assert cube("diff", large, out)["ok"]
-    assert not out.with_name("out.cubex.tmp").exists()
 
 
 def test_ranks_that_are_ended_while_they_compress_leave_no_file_of_the_name(
@@ -412,4 +411,4 @@ def test_ranks_that_are_ended_while_they_compress_leave_no_file_of_the_name(
         assert child.wait(timeout=60) != 0, "it was done before it could be ended"
     assert step["progress"] < step["total"]
     assert not out.exists()
-    assert out.with_name("out.cubex.tmp").exists()
+    assert list(tmp_path.glob("out.cubex.tmp-*"))

@@ -25,9 +25,9 @@ constexpr std::array<ConfigKey, 5> kKeys{{{"read.memory", "memory of a session"}
                                           {"verbose", "say more"}}};
 
 /// A file that is gone when the test is over.
-class TemporaryFile {
+class SettingsFile {
  public:
-  explicit TemporaryFile(std::string_view content) {
+  explicit SettingsFile(std::string_view content) {
     std::string pattern = ::testing::TempDir() + "forebay-config-XXXXXX";
     const int descriptor = ::mkstemp(pattern.data());
     path_ = pattern;
@@ -35,9 +35,9 @@ class TemporaryFile {
               static_cast<ssize_t>(content.size()));
     ::close(descriptor);
   }
-  ~TemporaryFile() { ::unlink(path_.c_str()); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~SettingsFile() { ::unlink(path_.c_str()); }
+  SettingsFile(const SettingsFile&) = delete;
+  SettingsFile& operator=(const SettingsFile&) = delete;
   const std::string& path() const { return path_; }
 
  private:
@@ -49,7 +49,7 @@ Result<Config> load_variables(Environment environment) {
 }
 
 Result<Config> load_text(std::string_view toml, Environment environment = {}) {
-  const TemporaryFile file(toml);
+  const SettingsFile file(toml);
   return Config::load({.keys = kKeys, .environment = std::move(environment), .file = file.path()});
 }
 
@@ -102,7 +102,7 @@ TEST(Config, variable_beats_file) {
 }
 
 TEST(Config, file_is_named_by_a_variable) {
-  const TemporaryFile file("verbose = true\n");
+  const SettingsFile file("verbose = true\n");
   const auto config = load_variables({{"FOREBAY_CONFIG", file.path()}});
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_TRUE(*config->flag("verbose", false));

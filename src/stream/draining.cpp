@@ -10,14 +10,6 @@
 
 namespace forebay::stream {
 
-namespace {
-
-std::string written_path(const std::string& path, Publication publication) {
-  return publication == Publication::kAtOnce ? path : path + ".tmp";
-}
-
-}  // namespace
-
 Result<OutputFile> StreamCore::create(const std::string& path, const CreateOptions& options) {
   if (gives_up()) return first_error();
   const bool is_published_later = options.publication == Publication::kWhenComplete;
@@ -27,12 +19,14 @@ Result<OutputFile> StreamCore::create(const std::string& path, const CreateOptio
                     .path = path,
                     .cause = "a file that is published when complete cannot keep what it has"});
   }
-  FileCore::Setup setup{.path = path,
-                        .written_path = written_path(path, options.publication),
-                        .number = 0,
-                        .plan = {},
-                        .publication = options.publication};
-  auto opened = open_output(setup.written_path, options, setup_.plan, *setup_.queues);
+  FileCore::Setup setup{.path = path, .plan = {}, .publication = options.publication};
+  if (is_published_later) {
+    auto temporary = TemporaryFile::create_beside(path);
+    if (!temporary) return failure(temporary.error());
+    setup.temporary.emplace(std::move(*temporary));
+  }
+  const std::string& written = setup.temporary ? setup.temporary->path() : path;
+  auto opened = open_output(written, options, setup_.plan, *setup_.queues);
   if (!opened) return failure(opened.error());
   auto lane = lane_for(opened->target->file(), opened->plan);
   if (!lane) return failure(located(lane.error(), path));

@@ -6,10 +6,13 @@
 #include <forebay/error.hpp>
 #include <forebay/output_stream.hpp>
 #include <forebay/stream_plan.hpp>
+#include <forebay/temporary_file.hpp>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "stream/device_queue.hpp"
@@ -37,19 +40,21 @@ struct Lane {
 class FileCore {
  public:
   struct Setup {
-    std::string path;          ///< as the user named it
-    std::string written_path;  ///< where it is until it is published
+    std::string path;  ///< as the user named it
+    /// With Publication::kWhenComplete: the file that is written.
+    std::optional<TemporaryFile> temporary = std::nullopt;
     std::uint32_t number = 0;
     OutputPlan plan;
     Publication publication = Publication::kAtOnce;
   };
   FileCore(Setup setup, Lane& lane, std::shared_ptr<Target> target);
-  /// Removes what was to be published and was not.
-  ~FileCore();
   FileCore(const FileCore&) = delete;
   FileCore& operator=(const FileCore&) = delete;
 
   const std::string& path() const noexcept { return setup_.path; }
+  const std::string& written_path() const noexcept {
+    return setup_.temporary ? setup_.temporary->path() : setup_.path;
+  }
   std::uint32_t number() const noexcept { return setup_.number; }
   const OutputPlan& plan() const noexcept { return setup_.plan; }
   Lane& lane() const noexcept { return lane_; }
@@ -66,10 +71,10 @@ class FileCore {
  private:
   Status sync_name();
 
-  const Setup setup_;
+  Setup setup_;
   Lane& lane_;
   const std::shared_ptr<Target> target_;
-  std::atomic<bool> is_published_;
+  std::mutex publishing_;
   std::atomic<bool> name_is_durable_{false};
 };
 

@@ -14,6 +14,7 @@ void OutputBuffer::release() noexcept {
 }
 
 const std::string& OutputFile::path() const noexcept { return file_->path(); }
+const std::string& OutputFile::written_path() const noexcept { return file_->written_path(); }
 std::uint32_t OutputFile::number() const noexcept { return file_->number(); }
 const OutputPlan& OutputFile::plan() const noexcept { return file_->plan(); }
 

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -245,6 +246,16 @@ T must(Result<T> result) {
   EXPECT_TRUE(result) << (result ? "" : result.error().message());
   return std::move(result.value());
 }
+/// The temporary files beside `path`, whose names are random.
+inline std::vector<std::string> temporaries_of(const std::filesystem::path& path) {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(path.parent_path())) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(path.filename().string() + ".tmp-")) found.push_back(name);
+  }
+  return found;
+}
+
 inline ::testing::AssertionResult works(const Status& status) {
   if (status) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << status.error().message();

@@ -136,7 +136,7 @@ TEST_P(Finishing, a_file_that_is_published_is_whole_or_not_there) {
     EXPECT_FALSE(std::filesystem::exists(site / "data"));
     EXPECT_TRUE(works(file.publish()));
     EXPECT_TRUE(is_pattern(site / "data", 200'001));
-    EXPECT_FALSE(std::filesystem::exists(site / "data.tmp"));
+    EXPECT_TRUE(temporaries_of(site / "data").empty());
     EXPECT_EQ(error_class(file.publish()), ErrorClass::kClosed);
   }
   EXPECT_TRUE(works(out.drain()));
@@ -153,7 +153,7 @@ TEST_P(Finishing, a_file_that_is_not_published_leaves_what_was_there) {
     EXPECT_TRUE(works(out.drain()));
   }
   EXPECT_TRUE(is_pattern(site / "data", 1000));
-  EXPECT_FALSE(std::filesystem::exists(site / "data.tmp"));
+  EXPECT_TRUE(temporaries_of(site / "data").empty());
 }
 
 TEST_P(Finishing, a_file_is_closed_when_nobody_has_it_and_it_is_written) {
@@ -240,8 +240,8 @@ TEST(Killed, while_draining_leaves_no_file_under_the_name) {
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFSIGNALED(status));
   EXPECT_FALSE(std::filesystem::exists(folder / "data"));
-  EXPECT_TRUE(std::filesystem::exists(folder / "data.tmp"));
-  // The next one goes over it.
+  EXPECT_EQ(temporaries_of(folder / "data").size(), 1U);
+  // The next one is not disturbed by it.
   Site site({"next", storage::BackendChoice::kThreads, Access::kBuffered});
   OutputStream out = site.make_stream();
   const OutputFile file =

@@ -131,7 +131,9 @@ def picture_of(document: dict, file: str, one_of_many: bool) -> Path:
 def listed() -> list[dict]:
     """The benchmarks of all programs that were built: `make build` builds one of them, `make bench`
     all. Some are in two programs, with and without ranks."""
-    built = filter(native.is_there, (PROGRAM, RANKS_PROGRAM, checkpoint.PROGRAM))
+    built = list(filter(native.is_there, (PROGRAM, RANKS_PROGRAM, checkpoint.PROGRAM)))
+    if not built:
+        native.find(PROGRAM)  # says how to build it
     found = [one for program in built for one in native.call(program, ["--list"]).document]
     return list({one["name"]: one for one in found}.values())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from forebay import native
+from forebay import native, outputs
 from forebay.cli.output import check_new_file, json_option, plot_option, report, say
 from forebay.errors import EXIT_USAGE, ForebayError
 
@@ -66,7 +66,7 @@ def calibrate_machine(folder, output, name, json_file, plot_file, **effort) -> N
     target = Path(output or f"{name}.toml")
     check_new_file(str(target))
     document = measure(folder, ["--name", name], **effort)
-    write_machine(document["machine"], target)
+    outputs.write_text(target, document["machine"])
     report(document, json_file, lambda console: _tables().print_calibration(console, document))
     say(json_file, f"machine file: {target}")
     if plot_file is not None:
@@ -106,13 +106,6 @@ def measure(folder: str, what: list[str], size_mib: int, quick: bool) -> dict:
     arguments += ["--bytes", str(size_mib << 20), *(["--quick"] if quick else [])]
     with progress() as on_progress:
         return native.call(PROGRAM, arguments, on_progress).document
-
-
-def write_machine(text: str, target: Path) -> None:
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ForebayError(f"cannot write {target}: {error.strerror}; name another") from None
 
 
 def _tables():

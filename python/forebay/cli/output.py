@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from forebay import outputs
 from forebay.errors import EXIT_USAGE, ForebayError
 
 STDOUT = "-"
@@ -63,7 +64,7 @@ def check_new_file(file: str | None, endings: tuple[str, ...] = ()) -> str | Non
     """check_target() for what replaces `file`, and would leave a regular file where a pipe or a
     device was."""
     check_target(file, endings)
-    if file is not None and os.path.exists(file) and not os.path.isfile(file):
+    if file is not None and outputs.is_written_through(file):
         raise ForebayError(f"{file} is no regular file; name another", EXIT_USAGE)
     return file
 
@@ -96,10 +97,7 @@ def write_json(document, json_file: str) -> None:
     if json_file == STDOUT:
         click.echo(text)
         return
-    try:
-        Path(json_file).write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ForebayError(f"cannot write {json_file}: {error.strerror}; name another") from None
+    outputs.write_text(json_file, text + "\n")
 
 
 def say(json_file: str | None, text: str) -> None:

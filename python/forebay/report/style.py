@@ -8,6 +8,8 @@ picture tells anything by colour alone.
 from contextlib import contextmanager
 from pathlib import Path
 
+from forebay import outputs
+
 BLUE = "#0072B2"
 ORANGE = "#E69F00"
 GREEN = "#009E73"
@@ -61,16 +63,12 @@ def picture(file: Path, width_in: float, height_in: float):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from forebay.errors import ForebayError
-
     with matplotlib.rc_context(SETTINGS):
         figure = Figure(figsize=(width_in, height_in))
         FigureCanvasAgg(figure)
         yield figure
-        try:
-            figure.savefig(file)
-        except OSError as error:
-            raise ForebayError(f"cannot write {file}: {error.strerror}; name another") from None
+        with outputs.publishing(file) as place:
+            figure.savefig(place, format=Path(file).suffix.removeprefix("."))
 
 
 def footnote(figure, text: str) -> None:

@@ -30,12 +30,12 @@ TEST_P(BadDevice, a_bad_place_is_told_with_path_and_offset) {
     OutputStream out = make_stream();
     const OutputFile file =
         must(out.create(*storage / "data", {.publication = Publication::kWhenComplete}));
-    storage->break_writes("data.tmp", kBad);
+    storage->break_writes(fs::path(file.written_path()).filename(), kBad);
     auto held = must(out.acquire());
     const Error error = error_of(out, file, 20 * kBuffer);
     EXPECT_EQ(error.kind(), ErrorClass::kIo) << error.message();
     EXPECT_EQ(error.error_number(), EIO) << error.message();
-    EXPECT_EQ(error.path(), *storage / "data.tmp");
+    EXPECT_EQ(error.path(), file.written_path());
     ASSERT_TRUE(error.offset_bytes().has_value()) << error.message();
     EXPECT_GE(*error.offset_bytes(), kBad);
     expect_refusals(out, file, error);
@@ -45,7 +45,7 @@ TEST_P(BadDevice, a_bad_place_is_told_with_path_and_offset) {
   EXPECT_TRUE(works(elsewhere.drain()));
   EXPECT_TRUE(is_pattern(*storage / "good", 6 * kBuffer + 5));
   EXPECT_FALSE(fs::exists(*storage / "data"));
-  EXPECT_FALSE(fs::exists(*storage / "data.tmp"));
+  EXPECT_TRUE(temporaries_of(*storage / "data").empty());
 }
 
 TEST_P(BadDevice, a_disk_that_breaks_publishes_nothing_any_more) {
@@ -61,7 +61,7 @@ TEST_P(BadDevice, a_disk_that_breaks_publishes_nothing_any_more) {
     storage->break_writes("image", 0);
     const Error error = error_of(out, second, 5 * kBuffer);
     EXPECT_EQ(error.kind(), ErrorClass::kIo) << error.message();
-    EXPECT_EQ(error.path(), disk / "second.tmp");
+    EXPECT_EQ(error.path(), second.written_path());
     expect_refusals(out, second, error);
   }
   EXPECT_TRUE(is_pattern(disk / "first", 2 * kBuffer));
@@ -87,12 +87,12 @@ TEST(ThinDisk, that_is_full_fails_the_sync_of_what_seemed_to_be_written) {
     EXPECT_TRUE(works(submit_all(out, file, {0, 24_MiB}, kBuffer)));
     const Status published = file.publish();
     ASSERT_FALSE(published);
-    EXPECT_EQ(published.error().path(), disk / "data.tmp");
+    EXPECT_EQ(published.error().path(), file.written_path());
     EXPECT_EQ(published.error().operation(), "sync") << published.error().message();
     expect_refusals(out, file, published.error());
   }
   EXPECT_FALSE(fs::exists(disk / "data"));
-  EXPECT_FALSE(fs::exists(disk / "data.tmp"));
+  EXPECT_TRUE(temporaries_of(disk / "data").empty());
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ TEST_P(FullDisk, full_in_mid_stream_harms_neither_what_is_there_nor_what_is_else
     const OutputFile second = must(out.create(*storage / "second", later));
     auto held = must(out.acquire());
     const Error error = error_of(out, second, kTooMuch);
-    expect_no_space(error, *storage / "second.tmp");
+    expect_no_space(error, second.written_path());
     EXPECT_LT(error.offset_bytes().value_or(0), kDisk);
     expect_refusals(out, second, error);
     held.release();
@@ -91,7 +91,7 @@ TEST_P(FullDisk, full_in_mid_stream_harms_neither_what_is_there_nor_what_is_else
   EXPECT_TRUE(is_pattern(other_disk / "good", 6 * kBuffer));
   EXPECT_TRUE(is_pattern(*storage / "first", 5 * kBuffer + 77));
   EXPECT_TRUE(is_pattern(*storage / "second", 1000));
-  EXPECT_FALSE(fs::exists(*storage / "second.tmp"));
+  EXPECT_TRUE(temporaries_of(*storage / "second").empty());
 }
 
 TEST_P(FullDisk, a_file_that_just_fits_is_written_and_takes_no_more_than_it_needs) {

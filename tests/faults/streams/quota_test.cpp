@@ -44,7 +44,7 @@ TEST_P(Quota, used_up_in_mid_stream_is_told_with_path_and_offset) {
     const OutputFile file =
         must(out.create(*storage / "limited/data", {.publication = Publication::kWhenComplete}));
     const Error error = error_of(out, file, kBeyondQuota);
-    expect_quota(error, *storage / "limited/data.tmp");
+    expect_quota(error, file.written_path());
     EXPECT_LT(error.offset_bytes().value_or(0), kBeyondQuota);
     expect_refusals(out, file, error);
     EXPECT_TRUE(works(submit_all(elsewhere, good, {0, 4 * kBuffer}, kBuffer)));

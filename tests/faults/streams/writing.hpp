@@ -21,6 +21,7 @@ using stream::is_pattern;
 using stream::must;
 using stream::submit_all;
 using stream::submit_pattern;
+using stream::temporaries_of;
 using stream::works;
 
 inline constexpr std::uint64_t kBuffer = 1_MiB;

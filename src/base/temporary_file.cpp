@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <forebay/temporary_file.hpp>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/descriptor.hpp"
+#include "base/uninterrupted.hpp"
+
+namespace forebay {
+
+namespace {
+
+constexpr int kLinksMax = 40;     // as the kernel follows
+constexpr int kNamesTried = 100;  // 2^64 names: a second try is all that chance can take
+constexpr std::size_t kSuffixBytes = 21;
+constexpr mode_t kNewFileMode = 0666;
+constexpr mode_t kModeBits = 07777;
+
+tl::unexpected<Error> refused(const char* operation, const std::string& path, int error_number) {
+  return failure(system_error({.operation = operation, .path = path}, error_number));
+}
+
+/// The file that a name leads to, which need not exist.
+Result<std::string> follow_links(const std::string& path) {
+  std::filesystem::path at(path);
+  for (int links = 0; links < kLinksMax; ++links) {
+    std::array<char, PATH_MAX> text{};
+    const ssize_t size = ::readlink(at.c_str(), text.data(), text.size());
+    if (size < 0) return at.string();  // no link, or not there
+    at = at.parent_path() / std::string(text.data(), static_cast<std::size_t>(size));
+  }
+  return refused("create", path, ELOOP);
+}
+
+const char* kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+/// What is known of the file that is to be replaced; no value if there is none.
+Result<std::optional<struct stat>> replaced_file(const std::string& target) {
+  struct stat found{};
+  if (::stat(target.c_str(), &found) != 0) return std::optional<struct stat>();
+  if (S_ISREG(found.st_mode)) return found;
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "create",
+                  .path = target,
+                  .cause = std::string("it is ") + kind_of(found.st_mode) +
+                           ", and a file that appears when it is complete would take its place; "
+                           "name a regular file"});
+}
+
+std::string name_beside(const std::string& target) {
+  std::uint64_t number = 0;
+  while (::getrandom(&number, sizeof number, 0) != sizeof number) {
+  }
+  std::array<char, kSuffixBytes + 1> suffix{};
+  std::snprintf(suffix.data(), suffix.size(), ".tmp-%016llx",
+                static_cast<unsigned long long>(number));
+  const std::filesystem::path path(target);
+  const std::string name = path.filename().string().substr(0, NAME_MAX - kSuffixBytes);
+  return (path.parent_path() / (name + suffix.data())).string();
+}
+
+/// As the file was that it replaces. Without permission the new file belongs to its writer.
+Status take_over(int descriptor, const struct stat& old, const std::string& path) {
+  struct stat made{};
+  if (::fstat(descriptor, &made) != 0) return refused("get the owner of", path, errno);
+  const bool is_others = made.st_uid != old.st_uid || made.st_gid != old.st_gid;
+  if (is_others && ::fchown(descriptor, old.st_uid, old.st_gid) != 0 && errno != EPERM)
+    return refused("set the owner of", path, errno);
+  if (::fchmod(descriptor, old.st_mode & kModeBits) != 0)
+    return refused("set the mode of", path, errno);
+  return {};
+}
+
+}  // namespace
+
+Result<TemporaryFile> TemporaryFile::create_beside(const std::string& target) {
+  auto resolved = follow_links(target);
+  if (!resolved) return failure(resolved.error());
+  const auto old = replaced_file(*resolved);
+  if (!old) return failure(old.error());
+  // Never readable by more than the old file was, not even for a moment.
+  const mode_t mode = *old ? (*old)->st_mode & S_IRWXU : kNewFileMode;
+  for (int tried = 0; tried < kNamesTried; ++tried) {
+    std::string path = name_beside(*resolved);
+    Descriptor made(uninterrupted(
+        [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode); }));
+    if (!made && errno == EEXIST) continue;
+    if (!made) return refused("create", target, errno);
+    TemporaryFile file(std::move(*resolved), std::move(path), made.release());
+    if (!*old) return file;
+    const Status taken = take_over(file.descriptor_, **old, file.path_);
+    if (!taken) return failure(taken.error());
+    return file;
+  }
+  return refused("create", target, EEXIST);
+}
+
+TemporaryFile::TemporaryFile(std::string target, std::string path, int descriptor)
+    : target_(std::move(target)), path_(std::move(path)), descriptor_(descriptor) {}
+
+TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
+    : target_(std::move(other.target_)),
+      path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+TemporaryFile::~TemporaryFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(path_.c_str());
+}
+
+Status TemporaryFile::publish() {
+  if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0)
+    return refused("sync", path_, errno);
+  if (std::rename(path_.c_str(), target_.c_str()) != 0) return refused("publish", target_, errno);
+  if (::close(std::exchange(descriptor_, -1)) != 0) return refused("close", target_, errno);
+  return sync_folder_of(target_);
+}
+
+Status sync_folder_of(const std::string& path) {
+  const auto parent = std::filesystem::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  const Descriptor descriptor(
+      uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!descriptor) return refused("open folder", folder, errno);
+  if (uninterrupted([&] { return ::fsync(descriptor.get()); }) == 0) return {};
+  if (errno == EINVAL) return {};  // file systems that keep names durable by themselves
+  return refused("sync folder", folder, errno);
+}
+
+}  // namespace forebay

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <forebay/temporary_file.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/testing.hpp"
+
+namespace forebay {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TemporaryFileTest : public ::testing::Test {
+ protected:
+  static void put(const std::string& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  static std::string text_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static Status write_and_publish(const std::string& target, const std::string& text) {
+    auto file = TemporaryFile::create_beside(target);
+    if (!file) return failure(file.error());
+    EXPECT_EQ(::write(file->descriptor(), text.data(), text.size()), std::ssize(text));
+    return file->publish();
+  }
+  std::size_t names() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder.path()), {}));
+  }
+  static mode_t mode_of(const std::string& path) {
+    struct stat found{};
+    EXPECT_EQ(::stat(path.c_str(), &found), 0);
+    return found.st_mode & 07777U;
+  }
+
+  TemporaryFolder folder;
+  const std::string target = folder / "result";
+};
+
+TEST_F(TemporaryFileTest, appears_under_its_name_when_published) {
+  put(target, "old");
+  auto file = TemporaryFile::create_beside(target);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(::write(file->descriptor(), "new", 3), 3);
+  EXPECT_EQ(text_of(target), "old");
+  ASSERT_TRUE(file->publish());
+  EXPECT_EQ(text_of(target), "new");
+  EXPECT_EQ(names(), 1U);
+}
+
+TEST_F(TemporaryFileTest, unpublished_file_is_removed) {
+  ASSERT_TRUE(TemporaryFile::create_beside(target));
+  EXPECT_EQ(names(), 0U);
+}
+
+TEST_F(TemporaryFileTest, writers_at_the_same_time_publish_whole_files) {
+  const std::vector<std::string> texts{std::string(300'000, 'a'), std::string(300'000, 'b')};
+  std::vector<std::jthread> writers;
+  for (const std::string& text : texts) {
+    writers.emplace_back([&] {
+      for (int i = 0; i < 20; ++i)
+        EXPECT_TRUE(write_and_publish(target, text));
+    });
+  }
+  writers.clear();
+  const std::string found = text_of(target);
+  EXPECT_TRUE(found == texts[0] || found == texts[1]);
+  EXPECT_EQ(names(), 1U);
+}
+
+TEST_F(TemporaryFileTest, link_stays_and_its_file_is_replaced) {
+  fs::create_directory(folder / "elsewhere");
+  put(folder / "elsewhere/file", "old");
+  fs::create_symlink("elsewhere/file", target);
+  ASSERT_TRUE(write_and_publish(target, "new"));
+  EXPECT_TRUE(fs::is_symlink(target));
+  EXPECT_EQ(text_of(folder / "elsewhere/file"), "new");
+  EXPECT_EQ(names(), 2U);
+}
+
+TEST_F(TemporaryFileTest, dangling_link_is_followed) {
+  fs::create_symlink(folder / "not-yet", target);
+  ASSERT_TRUE(write_and_publish(target, "new"));
+  EXPECT_EQ(text_of(folder / "not-yet"), "new");
+}
+
+TEST_F(TemporaryFileTest, circle_of_links_is_an_error) {
+  fs::create_symlink(target, folder / "other");
+  fs::create_symlink(folder / "other", target);
+  const auto made = TemporaryFile::create_beside(target);
+  ASSERT_FALSE(made);
+  EXPECT_TRUE(mentions(made.error(), "Too many levels"));
+}
+
+TEST_F(TemporaryFileTest, link_at_the_temporary_name_is_not_followed) {
+  auto file = TemporaryFile::create_beside(target);
+  ASSERT_TRUE(file);
+  struct stat found{};
+  ASSERT_EQ(::lstat(file->path().c_str(), &found), 0);
+  EXPECT_TRUE(S_ISREG(found.st_mode));
+}
+
+TEST_F(TemporaryFileTest, mode_of_the_old_file_is_kept) {
+  put(target, "secret");
+  fs::permissions(target, fs::perms::owner_read | fs::perms::owner_write);
+  auto file = TemporaryFile::create_beside(target);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(mode_of(file->path()), 0600U);
+  ASSERT_TRUE(file->publish());
+  EXPECT_EQ(mode_of(target), 0600U);
+}
+
+TEST_F(TemporaryFileTest, new_file_follows_the_umask) {
+  ASSERT_TRUE(write_and_publish(target, "new"));
+  put(folder / "usual", "as any program makes it");
+  EXPECT_EQ(mode_of(target), mode_of(folder / "usual"));
+}
+
+TEST_F(TemporaryFileTest, pipe_and_device_and_folder_are_refused) {
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  for (const std::string& path : {folder / "pipe", std::string("/dev/null"), folder.path()}) {
+    const auto made = TemporaryFile::create_beside(path);
+    ASSERT_FALSE(made) << path;
+    EXPECT_EQ(made.error().kind(), ErrorClass::kInvalidArgument);
+    EXPECT_TRUE(mentions(made.error(), "name a regular file"));
+  }
+  EXPECT_EQ(names(), 1U);
+}
+
+TEST_F(TemporaryFileTest, longest_name_is_published) {
+  const std::string longest = folder / std::string(255, 'n');
+  ASSERT_TRUE(write_and_publish(longest, "new"));
+  EXPECT_EQ(text_of(longest), "new");
+}
+
+TEST_F(TemporaryFileTest, missing_folder_is_an_error_with_the_path) {
+  const auto made = TemporaryFile::create_beside(folder / "no/result");
+  ASSERT_FALSE(made);
+  EXPECT_TRUE(mentions(made.error(), "no/result"));
+  EXPECT_EQ(made.error().kind(), ErrorClass::kNotFound);
+}
+
+}  // namespace
+}  // namespace forebay
