@@ -8,12 +8,41 @@
 
 namespace forebay {
 
+namespace {
+
+constexpr int kFirstOwn = 3;
+
+}  // namespace
+
+int above_standard(int number) noexcept {
+  if (number < 0 || number >= kFirstOwn) return number < 0 ? -1 : number;
+  const int moved = ::fcntl(number, F_DUPFD_CLOEXEC, kFirstOwn);
+  const int error_number = errno;
+  ::close(number);
+  errno = error_number;
+  return moved;
+}
+
+StandardNumbersTaken::StandardNumbersTaken() noexcept {
+  for (int& number : taken_) {
+    number = ::open("/dev/null", O_PATH | O_CLOEXEC);
+    if (number < kFirstOwn) continue;
+    ::close(number);
+    number = -1;
+  }
+}
+
+StandardNumbersTaken::~StandardNumbersTaken() {
+  for (const int number : taken_)
+    if (number >= 0) ::close(number);
+}
+
 Descriptor::~Descriptor() {
   if (number_ != kEmpty) ::close(number_);
 }
 
 Result<Descriptor> Descriptor::duplicate() const {
-  Descriptor copy(::fcntl(number_, F_DUPFD_CLOEXEC, 0));
+  Descriptor copy(::fcntl(number_, F_DUPFD_CLOEXEC, kFirstOwn));
   if (!copy) return failure(system_error({.operation = "duplicate a descriptor"}, errno));
   return copy;
 }

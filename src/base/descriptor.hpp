@@ -6,16 +6,36 @@
 
 #include <forebay/error.hpp>
 
+#include <array>
 #include <utility>
 
 namespace forebay {
+
+/// A number that is none of 0, 1 and 2, for the same open file; `number` is closed if it was one of
+/// them. Where a program has closed its standard streams, the system hands those numbers out, and
+/// whatever the program prints later would go into our file. -1 with errno if `number` is negative
+/// or no other number is left.
+int above_standard(int number) noexcept;
+
+/// While it lives, the system gives none of the numbers 0, 1 and 2 to what other libraries open.
+class StandardNumbersTaken {
+ public:
+  StandardNumbersTaken() noexcept;
+  ~StandardNumbersTaken();
+  StandardNumbersTaken(const StandardNumbersTaken&) = delete;
+  StandardNumbersTaken& operator=(const StandardNumbersTaken&) = delete;
+
+ private:
+  std::array<int, 3> taken_{};  ///< in the order of opening; -1: not needed
+};
 
 /// Owns a descriptor of the operating system and closes it. May be empty. Not thread-safe.
 class Descriptor {
  public:
   Descriptor() noexcept = default;
-  /// Takes over `number`; a negative one makes an empty Descriptor.
-  explicit Descriptor(int number) noexcept : number_(number < 0 ? kEmpty : number) {}
+  /// Takes over `number`, or the number that above_standard() gives for it. A negative one makes an
+  /// empty Descriptor; errno stays as it was.
+  explicit Descriptor(int number) noexcept : number_(above_standard(number)) {}
   Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     Descriptor taken(std::move(other));

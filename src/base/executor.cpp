@@ -9,6 +9,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
+
 namespace forebay {
 
 namespace {
@@ -134,7 +136,8 @@ void EventLoop::interrupt() noexcept {
 int EventLoop::event_fd() {
   const std::lock_guard lock(mutex_);
   if (event_fd_ < 0) {
-    event_fd_ = ::eventfd(first_ != nullptr ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+    const unsigned waiting = first_ != nullptr ? 1 : 0;
+    event_fd_ = above_standard(::eventfd(waiting, EFD_CLOEXEC | EFD_NONBLOCK));
     only_polled_.store(true, std::memory_order_relaxed);
   }
   return event_fd_;

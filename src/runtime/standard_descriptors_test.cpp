@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that has closed its standard streams, as services do: no descriptor that the library
+// keeps gets one of their numbers, or what the program prints would go into our files.
+#include <forebay/dataset.hpp>
+#include <forebay/runtime.hpp>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/testing.hpp"
+#include "storage/testing.hpp"
+
+namespace forebay {
+namespace {
+
+constexpr std::size_t kInputBytes = 3'000'000;
+constexpr int kNumbers = 3;
+
+enum ExitCode : int { kFine = 0, kUseFailed = 10, kNumberTaken = 20 };
+
+bool is_taken(int number) { return ::fcntl(number, F_GETFD) >= 0; }
+
+/// Reads, writes and commits while everything stays open; then looks at the numbers.
+int use_everything(const std::string& folder, EngineChoice engine) {
+  for (int number = 0; number < kNumbers; ++number)
+    ::close(number);
+  Runtime runtime({.engine = engine});
+  const auto file = runtime.open(folder + "/in");
+  if (!file) return kUseFailed;
+  const auto session = file->read_session({});
+  if (!session) return kUseFailed + 1;
+  std::vector<std::byte> bytes(kInputBytes);
+  auto read = session->read(0, bytes);
+  if (!read.wait()) return kUseFailed + 2;
+  auto out = runtime.output_stream();
+  if (!out) return kUseFailed + 3;
+  const auto written = out->create(folder + "/out", {.publication = Publication::kWhenComplete});
+  if (!written || !out->write(*written, 0, bytes)) return kUseFailed + 4;
+  auto dataset = runtime.dataset(folder + "/data.fb");
+  if (!dataset) return kUseFailed + 5;
+  auto step = dataset->begin_step(1);
+  if (!step || !step->put("bytes", Part{0}, std::span<const std::byte>(bytes)))
+    return kUseFailed + 6;
+  auto committed = step->commit();
+  if (!committed.wait()) return kUseFailed + 7;
+  EventLoop loop;
+  if (loop.event_fd() < kNumbers) return kNumberTaken + 9;
+  for (int number = 0; number < kNumbers; ++number)
+    if (is_taken(number)) return kNumberTaken + number;
+  return kFine;
+}
+
+class StandardDescriptors : public ::testing::TestWithParam<EngineChoice> {};
+
+TEST_P(StandardDescriptors, closed_by_the_program_are_not_taken) {
+  const TemporaryFolder folder;
+  storage::write_pattern_file(folder / "in", kInputBytes);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(use_everything(folder.path(), GetParam()));
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), kFine);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines,
+                         StandardDescriptors,
+                         ::testing::Values(EngineChoice::kAuto, EngineChoice::kThreads));
+
+}  // namespace
+}  // namespace forebay
