@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <liburing.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -21,6 +20,7 @@
 #include "base/checked_cast.hpp"
 #include "base/descriptor.hpp"
 #include "storage/issuer_bell.hpp"
+#include "storage/ring.hpp"
 
 namespace forebay::storage {
 
@@ -39,86 +39,11 @@ constexpr std::size_t kRegisteredBytesMax = std::size_t{1}
                                             << 30U;  ///< the kernel's limit for one buffer
 constexpr unsigned kRegisteredCountMax = 256;
 constexpr timespec kOutOfMemoryPause{.tv_sec = 0, .tv_nsec = 1'000'000};
+/// Calls in a row that io_uring_enter refuses, until the ring counts as unusable. Each takes a
+/// pause, in which what the kernel has already may still complete.
+constexpr unsigned kRefusalsMax = 1000;
 
 std::atomic<std::uint64_t> syncs_and_allocations_of_process{0};
-
-struct SetupFlags {
-  unsigned flags;
-  const char* name;
-};
-constexpr std::array<SetupFlags, 3> kSetupFlags{
-    {{IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL,
-      "single issuer, deferred task work"},
-     {IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SUBMIT_ALL, "cooperative task work"},
-     {0, "no flags"}}};
-
-/// What the kernel must have: completions are never dropped, and waiting takes a time limit.
-constexpr unsigned kFeaturesNeeded = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG;
-
-Error ring_error(std::string operation, int error_number, std::string cause) {
-  const Error error =
-      system_error({.operation = std::move(operation), .cause = std::move(cause)}, error_number);
-  return Error({.kind = ErrorClass::kUnsupported,
-                .operation = error.operation(),
-                .error_number = error_number,
-                .cause = error.cause()});
-}
-
-std::string advice_for(int error_number) {
-  switch (error_number) {
-    case ENOSYS:
-      return "this kernel has no io_uring";
-    case EPERM:
-    case EACCES:
-      return "io_uring is refused here (sysctl kernel.io_uring_disabled, or seccomp)";
-    case ENOMEM:
-      return "the memlock limit (ulimit -l) is used up";
-    default:
-      return "";
-  }
-}
-
-/// A ring that is closed at its end.
-class Ring {
- public:
-  Ring() = default;
-  ~Ring() {
-    if (setup_ != nullptr) ::io_uring_queue_exit(&ring_);
-  }
-  Ring(const Ring&) = delete;
-  Ring& operator=(const Ring&) = delete;
-
-  /// Tries the set-up flags from best to none.
-  Status open(unsigned entries);
-
-  io_uring& get() noexcept { return ring_; }
-  const char* flags_name() const noexcept { return setup_->name; }
-
- private:
-  io_uring ring_{};
-  const SetupFlags* setup_ = nullptr;  ///< what the ring was made with, if it was
-};
-
-Status Ring::open(unsigned entries) {
-  int result = -EINVAL;
-  for (const SetupFlags& candidate : kSetupFlags) {
-    io_uring_params params{};
-    params.flags = candidate.flags;
-    result = ::io_uring_queue_init_params(entries, &ring_, &params);
-    if (result == 0) {
-      setup_ = &candidate;
-      break;
-    }
-    if (result != -EINVAL) break;  // not a matter of flags
-  }
-  if (result != 0) {
-    return failure(ring_error("set up io_uring", -result, advice_for(-result)));
-  }
-  if ((ring_.features & kFeaturesNeeded) != kFeaturesNeeded) {
-    return failure(ring_error("set up io_uring", ENOSYS, "Linux 5.11 is needed"));
-  }
-  return {};
-}
 
 class RingBackend final : public Backend {
  public:
@@ -154,6 +79,8 @@ class RingBackend final : public Backend {
   void flush();
   std::size_t collect(std::span<RawCompletion> completions);
   void enter(Deadline deadline);
+  void note_result(int result);
+  std::size_t fail_rest(std::span<RawCompletion> completions);
   void cancel_everything();
 
   const std::size_t queue_depth_;
@@ -165,9 +92,11 @@ class RingBackend final : public Backend {
   bool woken_ = false;
   int watched_ = -1;
   bool watch_armed_ = false;
-  bool watch_fired_ = false;  ///< seen readable, not told yet
-  bool closing_ = false;      ///< the wake-up read is not to be armed again
-  std::size_t in_flight_ = 0;
+  bool watch_fired_ = false;              ///< seen readable, not told yet
+  bool closing_ = false;                  ///< the wake-up read is not to be armed again
+  std::vector<std::uint64_t> in_flight_;  ///< tags
+  unsigned refusals_ = 0;                 ///< of io_uring_enter in a row
+  int broken_ = 0;                        ///< the errno that made the ring unusable
   bool enqueued_ = false;  ///< operations may be prepared that the kernel was not told of
   std::vector<std::span<std::byte>> registered_;  ///< by index in the kernel's table; may be empty
   bool refusal_is_logged_ = false;
@@ -182,8 +111,10 @@ Status RingBackend::start() {
     return failure(system_error({.operation = "create an event descriptor"}, errno));
   }
   arm_wake();
-  flush();
-  return {};
+  const int result = ::io_uring_submit(&ring_.get());
+  if (result >= 0) return {};
+  wake_descriptor_ = Descriptor();  // the kernel has nothing to cancel
+  return failure(ring_error("use io_uring", -result, advice_for_ring(-result)));
 }
 
 RingBackend::~RingBackend() {
@@ -194,7 +125,7 @@ RingBackend::~RingBackend() {
 /// are there.
 void RingBackend::cancel_everything() {
   closing_ = true;
-  if (in_flight_ > 0) {
+  if (!in_flight_.empty()) {
     io_uring_sqe& entry = next_entry();
     ::io_uring_prep_cancel64(&entry, 0,
                              IORING_ASYNC_CANCEL_ANY);  // before 5.19 an error: then wait
@@ -211,7 +142,7 @@ void RingBackend::cancel_everything() {
   std::array<RawCompletion, 64> dropped{};
   for (;;) {
     collect(dropped);
-    if (in_flight_ == 0 && !wake_armed_ && !watch_armed_) return;
+    if (broken_ != 0 || (in_flight_.empty() && !wake_armed_ && !watch_armed_)) return;
     enter(std::nullopt);
   }
 }
@@ -255,10 +186,11 @@ std::size_t RingBackend::submit(std::span<const Operation> operations) {
 }
 
 std::size_t RingBackend::enqueue(std::span<const Operation> operations) {
-  const std::size_t taken = std::min(operations.size(), queue_depth_ - in_flight_);
-  for (const Operation& operation : operations.first(taken))
-    prepare(operation);
-  in_flight_ += taken;
+  const std::size_t taken = std::min(operations.size(), queue_depth_ - in_flight_.size());
+  for (const Operation& operation : operations.first(taken)) {
+    if (broken_ == 0) prepare(operation);
+    in_flight_.push_back(operation.tag);
+  }
   enqueued_ = true;
   return taken;
 }
@@ -325,7 +257,7 @@ void RingBackend::flush() {
   while (::io_uring_sq_ready(&ring_.get()) > 0) {
     const int result = ::io_uring_submit(&ring_.get());
     FOREBAY_ASSERT(result != -EEXIST);  // a thread that is not the issuer
-    if (result < 0 && result != -EINTR) return;
+    if (result < 0 && result != -EINTR) return note_result(result);
   }
 }
 
@@ -334,7 +266,8 @@ std::size_t RingBackend::wait(std::span<RawCompletion> completions, Deadline dea
   if (watched_ >= 0 && !watch_armed_) arm_watch();
   bool last_look = false;
   for (;;) {
-    const std::size_t count = collect(completions);
+    std::size_t count = collect(completions);
+    if (broken_ != 0 && count == 0) count = fail_rest(completions);
     if (count > 0 || woken_ || watch_fired_ || last_look) {
       woken_ = false;
       if (enqueued_) flush();
@@ -355,14 +288,15 @@ std::size_t RingBackend::collect(std::span<RawCompletion> completions) {
     if (entry->user_data < kOperationTagLimit) {
       if (count == completions.size()) break;
       completions[count++] = {entry->user_data, entry->res};
+      std::erase(in_flight_, entry->user_data);
     } else {
       take_own(*entry);
     }
     ++seen;
   }
   ::io_uring_cq_advance(&ring_.get(), seen);
-  in_flight_ -= count;
-  if (!wake_armed_ && !closing_) arm_wake();  // handed over by the next submit or wait
+  if (!wake_armed_ && !closing_ && broken_ == 0)
+    arm_wake();  // handed over by the next submit or wait
   return count;
 }
 
@@ -385,7 +319,9 @@ void RingBackend::enter(Deadline deadline) {
   enqueued_ = false;
   io_uring* const ring = &ring_.get();
   int result = 0;
-  if (!deadline) {
+  if (broken_ != 0) {
+    ::nanosleep(&kOutOfMemoryPause, nullptr);
+  } else if (!deadline) {
     result = ::io_uring_submit_and_wait(ring, 1);
   } else if (const auto left = *deadline - SteadyClock::shared().now(); left.count() <= 0) {
     result = ::io_uring_submit_and_get_events(ring);
@@ -397,7 +333,30 @@ void RingBackend::enter(Deadline deadline) {
   }
   FOREBAY_ASSERT(result != -EEXIST);  // a thread that is not the issuer
   FOREBAY_ASSERT(result != -EINVAL);
-  if (result == -EAGAIN || result == -EBUSY) ::nanosleep(&kOutOfMemoryPause, nullptr);
+  note_result(result);
+}
+
+/// What io_uring_enter refuses for long, by a filter of system calls or without memory, it never
+/// takes: operations end with that error then.
+void RingBackend::note_result(int result) {
+  if (result >= 0 || result == -EINTR || result == -ETIME) {
+    refusals_ = 0;
+    return;
+  }
+  ::nanosleep(&kOutOfMemoryPause, nullptr);
+  if (++refusals_ < kRefusalsMax) return;
+  broken_ = -result;
+  log_.write(LogLevel::kWarning,
+             ring_error("use io_uring", broken_, "operations fail from now on").message());
+}
+
+std::size_t RingBackend::fail_rest(std::span<RawCompletion> completions) {
+  const std::size_t count = std::min(completions.size(), in_flight_.size());
+  for (RawCompletion& completion : completions.first(count)) {
+    completion = {in_flight_.back(), -broken_};
+    in_flight_.pop_back();
+  }
+  return count;
 }
 
 void RingBackend::wake() noexcept {
@@ -436,7 +395,8 @@ Status RingBackend::add_buffers(std::span<std::byte> arena) {
   }
   if (result == 0) return {};
   remove_buffers(arena);
-  const Error error = ring_error("register buffers with io_uring", -result, advice_for(-result));
+  const Error error =
+      ring_error("register buffers with io_uring", -result, advice_for_ring(-result));
   if (!std::exchange(refusal_is_logged_, true))
     log_.write(LogLevel::kInfo, error.message() + "; transfers go on without");
   return failure(error);
@@ -463,19 +423,6 @@ Result<std::unique_ptr<Backend>> make_ring_backend(std::size_t queue_depth, LogS
 
 std::uint64_t ring_syncs_and_allocations() noexcept {
   return syncs_and_allocations_of_process.load(std::memory_order_relaxed);
-}
-
-Result<std::string> probe_ring() {
-  Ring ring;
-  if (const Status opened = ring.open(kOwnEntries); !opened) {
-    return failure(opened.error());
-  }
-  io_uring_sqe* const entry = ::io_uring_get_sqe(&ring.get());
-  FOREBAY_ASSERT(entry != nullptr);
-  ::io_uring_prep_nop(entry);
-  const int result = ::io_uring_submit_and_wait(&ring.get(), 1);
-  if (result < 0) return failure(ring_error("use io_uring", -result, ""));
-  return ring.flags_name();
 }
 
 }  // namespace forebay::storage

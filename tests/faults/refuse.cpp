@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // refuse: runs a program as it would run on an older kernel or in a strict container, by letting
 // chosen system calls fail. Usage: refuse NAME-OR-NUMBER=ERRNO... -- PROGRAM ARGUMENTS...   (ERRNO
-// is EPERM or ENOSYS)
+// is EPERM, ENOSYS or ENOMEM)
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <seccomp.h>
@@ -22,9 +24,12 @@ constexpr int kSetUpFailed = 3;
 
 /// One system call and the error it gets.
 struct Refusal {
-  int call;
-  int error_number;
+  int call = -1;
+  int error_number = 0;
 };
+
+constexpr std::array<std::pair<std::string_view, int>, 3> kErrors{
+    {{"ENOSYS", ENOSYS}, {"EPERM", EPERM}, {"ENOMEM", ENOMEM}}};
 
 bool parse(std::string_view text, Refusal& refusal) {
   const std::size_t equals = text.find('=');
@@ -36,8 +41,9 @@ bool parse(std::string_view text, Refusal& refusal) {
     const auto parsed = std::from_chars(name.data(), name.data() + name.size(), refusal.call);
     if (parsed.ec != std::errc{}) return false;
   }
-  refusal.error_number = error == "ENOSYS" ? ENOSYS : EPERM;
-  return error == "ENOSYS" || error == "EPERM";
+  for (const auto& [name_of_error, number] : kErrors)
+    if (error == name_of_error) refusal.error_number = number;
+  return refusal.error_number != 0;
 }
 
 bool install(std::span<const Refusal> refusals) {
