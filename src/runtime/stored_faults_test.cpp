@@ -181,14 +181,18 @@ TEST_F(DamagedSlot, is_told_and_costs_no_step_that_was_closed_well) {
   EXPECT_EQ(runtime.open_dataset(path_)->steps().back(), 6U);
 }
 
-TEST_F(DamagedSlot, of_a_crash_is_told_and_hinders_nobody) {
+TEST_F(DamagedSlot, after_a_killed_writer_refuses_writing_until_repaired) {
   format::Owner dead = write::this_process();
   ++dead.process_start;
   std::ofstream(path_ + "/owner") << format::encode_owner(dead);
   Runtime runtime({.log = &log_});
-  const auto dataset = runtime.dataset(path_);
-  ASSERT_TRUE(dataset) << dataset.error().message();
-  EXPECT_TRUE(has_warned());
+  const auto refused = runtime.dataset(path_);
+  ASSERT_EQ(error_class(refused), ErrorClass::kDamage);
+  EXPECT_TRUE(mentions(refused.error(), "forebay repair")) << refused.error().message();
+  EXPECT_TRUE(std::filesystem::exists(file(0, 2))) << "a receipt may name it";
+  ASSERT_TRUE(format::repair(path_, format::RepairMode::kWrite));
+  EXPECT_TRUE(runtime.dataset(path_));
+  EXPECT_EQ(runtime.open_dataset(path_)->steps().back(), 6U);
 }
 
 TEST_F(DamagedSlot, of_a_step_that_is_not_whole_hinders_nobody) {

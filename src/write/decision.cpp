@@ -48,16 +48,13 @@ Result<std::optional<std::uint64_t>> find_lost_step(const std::string& path) {
   return std::nullopt;
 }
 
-/// Going on writes over the damaged slot, and then nothing tells any more that there was a step. A
-/// crash may leave a slot like that of a step that nobody was told of; but who ended well did not.
-Status check_damages(const Publisher& publisher,
-                     const Lease& lease,
-                     const std::string& path,
-                     LogSink* log) {
+/// Writing on would overwrite the damaged slot, the last trace of its step, and remove the files of
+/// that step. A crash can leave such a slot of a step that was never acknowledged, and so can a bit
+/// that flipped later in one that was: the files cannot tell, so the user decides.
+Status check_damages(const Publisher& publisher, const std::string& path, LogSink* log) {
   if (publisher.damages().empty()) return {};
   for (const Error& damage : publisher.damages())
     if (log != nullptr) log->write(LogLevel::kWarning, path + ": " + damage.message());
-  if (lease.has_followed()) return {};
   const auto lost = find_lost_step(path);
   if (!lost) return failure(lost.error());
   if (!*lost) return {};
@@ -65,9 +62,9 @@ Status check_damages(const Publisher& publisher,
                   .operation = "open for writing",
                   .path = path,
                   .cause = "step " + std::to_string(**lost) +
-                           " is whole in its files, but a damaged slot of commits does not tell "
-                           "of it any more; it would be lost by going on: run `forebay repair` "
-                           "first"});
+                           " is complete in its files, but a slot of commits is damaged and no "
+                           "longer names it; run `forebay repair` to recover it, or remove its "
+                           "files to discard it"});
 }
 
 /// What travels before the path and the plan.
@@ -92,7 +89,7 @@ Result<Decision> decide(const std::string& path,
   if (const Status fenced = fence(path); !fenced) return failure(fenced.error());
   auto publisher = Publisher::open(path);
   if (!publisher) return failure(publisher.error());
-  const Status sound = check_damages(**publisher, *decision.lease, path, log);
+  const Status sound = check_damages(**publisher, path, log);
   if (!sound) return failure(sound.error());
   decision.publisher = std::move(*publisher);
   Found& found = decision.found;

@@ -40,7 +40,7 @@ struct Decision {
 
 /// Makes what is made once: the folder, the lease, the list of steps; and removes what others left
 /// behind. What is damaged in that list is told to `log`, which may be null; kDamage if that has
-/// cost a step which the data files still have, unless it may be one that a crash left unfinished.
+/// cost a step that is complete in its data files.
 Result<Decision> decide(const std::string& path,
                         const WriteFacts& facts,
                         const WritePlan& wanted,

@@ -118,7 +118,6 @@ class Attempt {
   Result<Descriptor> write_own() const;
   /// Gives it the name, following whoever has it and is gone.
   Status take(const std::string& path, unsigned depth);
-  bool has_followed() const noexcept { return has_followed_; }
 
  private:
   enum class Change : std::uint8_t { kMine, kLookAgain };
@@ -131,7 +130,6 @@ class Attempt {
   const format::Owner& who_;
   const LeaseOptions& options_;
   const std::string own_path_;
-  bool has_followed_ = false;
 };
 
 Result<Descriptor> Attempt::write_own() const {
@@ -224,7 +222,6 @@ Result<Attempt::Change> Attempt::follow(const std::string& path,
   }
   if (std::rename(after.c_str(), path.c_str()) != 0)
     return failure(system_error({.operation = "follow in", .path = path}, errno));
-  has_followed_ = true;
   return Change::kMine;
 }
 
@@ -263,7 +260,6 @@ Result<std::unique_ptr<Lease>> Lease::acquire(const std::string& folder,
   struct stat facts{};
   if (::fstat(file->get(), &facts) == 0) remove_old_attempts(folder, facts);
   std::unique_ptr<Lease> lease(new Lease(path, std::move(who), std::move(*file), options));
-  lease->has_followed_ = attempt.has_followed();
   auto thread = start_service_thread("forebay-lease", [raw = lease.get()] { raw->beat(); });
   if (!thread) return failure(thread.error());
   lease->thread_ = std::move(*thread);

@@ -52,9 +52,6 @@ class Lease {
   Lease& operator=(const Lease&) = delete;
 
   const format::Owner& owner() const noexcept { return owner_; }
-  /// Whether it was taken from one that is gone and had not ended it.
-  bool has_followed() const noexcept { return has_followed_; }
-
   /// An Error if somebody has taken it meanwhile, as other hosts do if this process was stopped for
   /// longer than the silence that they bear. Reads the file; before what cannot be undone.
   Status check() const;
@@ -67,7 +64,6 @@ class Lease {
   const format::Owner owner_;
   const Descriptor file_;  ///< its own, whatever lies at the path
   const LeaseOptions options_;
-  bool has_followed_ = false;
   std::mutex mutex_;
   std::condition_variable ending_;
   bool ends_ = false;

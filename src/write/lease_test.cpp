@@ -135,18 +135,6 @@ TEST(Lease, removes_what_attempts_of_long_ago_left_behind) {
   EXPECT_TRUE(std::filesystem::exists(folder / "other-new-1"));
 }
 
-TEST(Lease, tells_whether_somebody_was_followed) {
-  const TemporaryFolder folder;
-  {
-    const auto first = Lease::acquire(folder.path());
-    ASSERT_TRUE(first);
-    EXPECT_FALSE((*first)->has_followed());
-  }
-  EXPECT_FALSE((*Lease::acquire(folder.path()))->has_followed());
-  take_and_be_killed(folder.path());
-  EXPECT_TRUE((*Lease::acquire(folder.path()))->has_followed());
-}
-
 TEST(Lease, of_another_host_that_is_silent_is_followed_after_a_while) {
   const TemporaryFolder folder;
   format::Owner far = this_process();
