@@ -23,7 +23,7 @@ enum class Strategy : std::uint8_t {
   kSerial,           ///< everything to rank 0, which writes one file
   kFilePerProcess,   ///< each rank writes a file of its own (1PFPP)
   kBaton,            ///< groups of ranks share a file, and one of a group writes at a time (PMPIO)
-  kCollective,       ///< groups of ranks write to a file by collective MPI-IO (syncIO)
+  kCollective,       ///< groups of ranks write to a file together (syncIO)
   kReducedBlocking,  ///< few ranks write what the others hand over and forget (rbIO)
   kBrigade,          ///< bytes go along a chain of ranks to the writer at its end (ADIOS)
   kGather,           ///< the writer has all bytes of its group before it writes (ADIOS)
@@ -43,7 +43,7 @@ enum class HandOff : std::uint8_t {
 enum class Schedule : std::uint8_t {
   kIndependent,  ///< anybody
   kBaton,        ///< one after the other
-  kCollective,   ///< all together, by collective MPI-IO
+  kCollective,   ///< all together: by collective MPI-IO where files go through the page cache
 };
 
 /// What put() does when the memory for staging is out.

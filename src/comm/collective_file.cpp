@@ -46,6 +46,12 @@ Result<std::size_t> CollectiveFile::write_at_all(std::span<const std::byte> from
   return transfer_all(write_of(from, offset_bytes));
 }
 
+Status CollectiveFile::write_pieces_at_all(std::span<const FilePiece> pieces) {
+  Status allowed = check_collective("write");
+  if (allowed) allowed = check_transfer(write_of({}, 0));
+  return allowed ? write_pieces(pieces) : allowed;
+}
+
 Status CollectiveFile::read_at_all_begin(std::span<std::byte> into, std::uint64_t offset_bytes) {
   return begin_transfer(read_of(into, offset_bytes));
 }

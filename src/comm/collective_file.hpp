@@ -48,6 +48,14 @@ struct FileTransfer {
   const char* operation() const noexcept { return reads() ? "read" : "write"; }
 };
 
+/// Bytes in memory, and where they go.
+struct FilePiece {
+  std::span<const std::byte> bytes;
+  std::uint64_t offset_bytes = 0;  ///< from the start of the file
+
+  std::uint64_t end_bytes() const noexcept { return offset_bytes + bytes.size(); }
+};
+
 /// An open file of several ranks; Communicator::open_file() makes it. Paths are those of the
 /// operating system, without a prefix for an MPI-IO driver. Offsets count from the start of the
 /// file. A transfer may have any size.
@@ -84,6 +92,12 @@ class CollectiveFile {
   /// Collective. As write_at(), for all ranks together.
   Result<std::size_t> write_at_all(std::span<const std::byte> from, std::uint64_t offset_bytes);
 
+  /// Collective. Writes pieces of each rank, which rise and do not overlap, in one call: at most
+  /// kPiecesBytesMax on a rank. If the pieces of all ranks together leave no hole between them,
+  /// nothing but their bytes is read or written.
+  Status write_pieces_at_all(std::span<const FilePiece> pieces);
+  static constexpr std::uint64_t kPiecesBytesMax = std::uint64_t{1} << 30U;
+
   /// Collective. Starts what read_at_all() does; the memory is left alone until
   /// read_at_all_end(), which tells of all that failed. One at a time on a file, and no other
   /// collective call on it before the end: kInvalidArgument, on this rank alone.
@@ -115,6 +129,7 @@ class CollectiveFile {
   virtual Result<std::uint64_t> size_here() = 0;
   virtual Result<std::size_t> move_here(const FileTransfer& transfer) = 0;
   virtual Result<std::size_t> move_all(const FileTransfer& transfer) = 0;
+  virtual Status write_pieces(std::span<const FilePiece> pieces) = 0;
   virtual Status begin_all(const FileTransfer& transfer) = 0;
   virtual Result<std::size_t> end_all() = 0;
   virtual Status sync_here() = 0;

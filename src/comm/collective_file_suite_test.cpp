@@ -62,6 +62,32 @@ TEST_P(CollectiveFileSuite, what_all_write_together_all_read_together) {
   });
 }
 
+/// Bytes that lie scattered in memory, and interleave with those of the others in the file.
+TEST_P(CollectiveFileSuite, pieces_of_all_ranks_are_written_in_one_call) {
+  on_all_ranks([](const Ranks& ranks) {
+    constexpr std::size_t kRounds = 5;
+    const SharedFolder folder(ranks);
+    const File file = must(ranks->open_file(folder / "new", kCreate), "open");
+    const std::uint32_t me = ranks->rank().number;
+    const std::uint64_t size = start_of(ranks->size());
+    std::vector<Bytes> memory;
+    std::vector<FilePiece> pieces;
+    for (std::size_t round = 0; round < kRounds; ++round)
+      memory.push_back(pattern(round * size + start_of(me), share_of(me)));
+    for (std::size_t round = 0; round < kRounds; ++round)
+      pieces.push_back({memory[round], round * size + start_of(me)});
+    ASSERT_TRUE(file->write_pieces_at_all(pieces));
+    ASSERT_TRUE(file->write_pieces_at_all({}));
+    ASSERT_TRUE(file->sync());
+    ASSERT_TRUE(file->sync());
+    Bytes whole(kRounds * size);
+    EXPECT_EQ(must(file->read_at(whole, 0), "read"), whole.size());
+    EXPECT_EQ(whole, pattern(0, whole.size()));
+    EXPECT_TRUE(file->close());
+    EXPECT_FALSE(file->write_pieces_at_all({})) << "closed";
+  });
+}
+
 TEST_P(CollectiveFileSuite, split_calls_do_what_whole_ones_do) {
   on_all_ranks([](const Ranks& ranks) {
     const SharedFolder folder(ranks);

@@ -56,6 +56,7 @@ class PosixCollectiveFile final : public CollectiveFile {
   Result<std::size_t> move_all(const FileTransfer& transfer) override {
     return agreed(move_here(transfer));
   }
+  Status write_pieces(std::span<const FilePiece> pieces) override;
   Status begin_all(const FileTransfer& transfer) override {
     split_outcome_ = move_here(transfer);
     return {};
@@ -101,6 +102,16 @@ Result<std::size_t> PosixCollectiveFile::move_here(const FileTransfer& transfer)
   where.kind = ErrorClass::kIo;
   where.cause = "the file system took no more bytes and gave no reason";
   return failure(std::move(where));
+}
+
+Status PosixCollectiveFile::write_pieces(std::span<const FilePiece> pieces) {
+  Result<std::size_t> moved = 0;
+  for (const FilePiece& piece : pieces) {
+    const std::span memory(const_cast<std::byte*>(piece.bytes.data()), piece.bytes.size());
+    if (moved) moved = move_here({FileTransfer::Direction::kWrite, memory, piece.offset_bytes});
+  }
+  const auto all = agreed(moved);
+  return all ? Status() : Status(failure(all.error()));
 }
 
 Status PosixCollectiveFile::sync_here() {

@@ -93,8 +93,10 @@ inline Bytes pattern(std::uint64_t offset, std::size_t size_bytes) {
 /// all ranks.
 class SharedFolder {
  public:
-  explicit SharedFolder(std::shared_ptr<Communicator> ranks) : ranks_(std::move(ranks)) {
-    std::string pattern = testing::TempDir() + "/forebay-comm-XXXXXX";
+  explicit SharedFolder(std::shared_ptr<Communicator> ranks,
+                        const std::string& parent = testing::TempDir())
+      : ranks_(std::move(ranks)) {
+    std::string pattern = parent + "/forebay-comm-XXXXXX";
     if (is_owner() && ::mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "no folder";
     const Status told = ranks_->broadcast(std::as_writable_bytes(std::span(pattern)), Rank{0});
     EXPECT_TRUE(told);

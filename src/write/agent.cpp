@@ -269,7 +269,8 @@ void Agent::read_as_writer(comm::Rank from,
     case LetterKind::kFinish:
       return writer_.finish(step_of(header), from.number, static_cast<std::uint32_t>(words[2]));
     case LetterKind::kGo:
-      return writer_.go(step_of(header), static_cast<std::uint32_t>(words[2]));
+      return writer_.go(step_of(header), static_cast<RoundMeans>(words[2]),
+                        list_from<ByteRange>(payload));
     default:
       return writer_.placed(words[0], words[1]);
   }
@@ -290,7 +291,7 @@ void Agent::read_as_owner(comm::Rank from,
     case LetterKind::kStillWriting:
       return owner_->still_writing(from);
     case LetterKind::kReady:
-      return owner_->ready(from, step_of(header), static_cast<std::uint32_t>(words[2]));
+      return owner_->ready(from, step_of(header), list_from<ByteRange>(payload));
     case LetterKind::kAskMissing:
       return owner_->tell_missing(step_of(header));
     default:

@@ -10,6 +10,7 @@
 #include "base/wall_clock.hpp"
 #include "format/index_builder.hpp"
 #include "write/aligned_bytes.hpp"
+#include "write/dense_rounds.hpp"
 #include "write/index_of_step.hpp"
 
 namespace forebay::write {
@@ -185,22 +186,25 @@ std::optional<TimePoint> FileOwner::due() const noexcept {
   return held_since_ + kTurnLease;
 }
 
-void FileOwner::ready(comm::Rank from, const StepName& step, std::uint32_t rounds) {
+void FileOwner::ready(comm::Rank from, const StepName& step, std::vector<ByteRange> ranges) {
   if (!use(step)) return;
   Parts& parts = steps_[step];
-  parts.rounds[from.number] = rounds;
+  parts.ranges[from.number] = std::move(ranges);
   go(step, parts);
 }
 
 void FileOwner::go(const StepName& step, const Parts& parts) {
   // In calls of all ranks, those that are left would wait for it without an end.
   if (is_rank_gone_) return;
-  if (parts.rounds.size() < ranks_.size() || !groups_.at(step.group).file) return;
-  std::uint32_t most = 0;
-  for (const auto& [rank, rounds] : parts.rounds)
-    most = std::max(most, rounds);
+  if (parts.ranges.size() < ranks_.size() || !groups_.at(step.group).file) return;
+  std::vector<ByteRange> all;
+  for (const auto& [rank, ranges] : parts.ranges)
+    all.insert(all.end(), ranges.begin(), ranges.end());
+  const RoundMeans means = means_for(groups_.at(step.group).file->access(), all);
+  const comm::Bytes rounds = bytes_of_list<ByteRange>(dense_rounds(std::move(all)));
+  const auto words = words_of(step, static_cast<std::uint64_t>(means));
   for (const std::uint32_t rank : ranks_)
-    context_.send(comm::Rank{rank}, LetterKind::kGo, words_of(step, most), {});
+    context_.send(comm::Rank{rank}, LetterKind::kGo, words, rounds);
 }
 
 void FileOwner::part_came(comm::Rank from,

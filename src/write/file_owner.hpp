@@ -41,8 +41,9 @@ class FileOwner {
   void turn_over(comm::Rank writer);
   /// The writer whose turn it is gets on.
   void still_writing(comm::Rank writer);
-  /// Collective: once all of the group are, they are told to begin.
-  void ready(comm::Rank from, const StepName& step, std::uint32_t rounds);
+  /// Collective: `ranges` of the file are the rank's to write. Once all of the group are ready,
+  /// they receive the rounds.
+  void ready(comm::Rank from, const StepName& step, std::vector<ByteRange> ranges);
   /// A piece of a rank's part, which has `all_bytes`; pieces come in their order.
   void part_came(comm::Rank from,
                  const StepName& step,
@@ -86,7 +87,7 @@ class FileOwner {
   struct Parts {
     std::map<std::uint32_t, comm::Bytes> arriving;
     std::map<std::uint32_t, RankStep> by_rank;
-    std::map<std::uint32_t, std::uint32_t> rounds;  ///< of those that are ready
+    std::map<std::uint32_t, std::vector<ByteRange>> ranges;  ///< of those that are ready
     bool is_sealing = false;
     bool is_asked_for = false;  ///< by the coordinator, which waits for what is missing
   };

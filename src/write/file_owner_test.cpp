@@ -637,21 +637,23 @@ TEST_F(FileOwnerAlone, ranks_begin_rounds_together_when_all_are_ready) {
   const StepName name = step_of_group(1, 1);
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
     EXPECT_TRUE(context_->take(LetterKind::kGo).empty());
-    owner_->ready({rank}, name, rank + 1);
+    owner_->ready({rank}, name, {{rank * 4096, 4096}, {65536 + rank * 4096, 4096}});
   }
   const auto go = context_->take(LetterKind::kGo);
   ASSERT_EQ(go.size(), 3U);
-  EXPECT_EQ(go[0].words[2], 3U) << "as many as the one with most";
+  const std::vector<ByteRange> dense{{0, 3 * 4096}, {65536, 3 * 4096}};
+  EXPECT_EQ(list_from<ByteRange>(go[0].payload), dense);
+  EXPECT_EQ(go[0].words[2], static_cast<std::uint64_t>(RoundMeans::kAggregated));
 }
 
 TEST_F(FileOwnerAlone, nobody_begins_rounds_in_which_a_rank_is_missing_that_was_ready) {
   start_with_file({.strategy = Strategy::kCollective, .files = 1});
   const StepName name = step_of_group(1, 1);
-  owner_->ready({1}, name, 1);
+  owner_->ready({1}, name, {});
   owner_->gone({1}, broken("killed"));
   EXPECT_THAT(failure(), HasSubstr("killed"));
-  owner_->ready({0}, name, 1);
-  owner_->ready({2}, name, 1);
+  owner_->ready({0}, name, {});
+  owner_->ready({2}, name, {});
   EXPECT_TRUE(context_->take(LetterKind::kGo).empty());
 }
 

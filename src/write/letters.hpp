@@ -33,8 +33,8 @@ enum class LetterKind : std::uint32_t {
   kTrim,          ///< writer to owner: an offset, how many bytes it asked for, how many it needs
   kTurnOver,      ///< writer to owner (baton): nothing of this one is being written any more
   kStillWriting,  ///< writer to owner (baton): a chunk is written, and more of it is to come
-  kReady,  ///< rank to owner (collective): all of the step is placed; how many rounds it takes
-  kGo,     ///< owner to its ranks: all are ready; how many rounds there are
+  kReady,  ///< rank to owner (collective): all of the step is placed; the ByteRanges it writes
+  kGo,     ///< owner to its ranks: all are ready; RoundMeans, and the rounds as ByteRanges
   kPart,   ///< rank to owner: what of the step lies where in the owner's file; a piece of it, and
            ///< how many bytes all pieces have
   kAnnounce,    ///< rank to coordinator: committed; the fields it has

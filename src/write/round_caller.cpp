@@ -56,16 +56,15 @@ void RoundCaller::live() {
 
 /// The same calls on all ranks, whatever fails on the way: errors are common to all.
 Status RoundCaller::write(const Rounds& rounds) {
-  auto file = group_->open_file(rounds.path, {.intent = comm::FileIntent::kCreate});
+  // A rank that writes its own pieces must not fill what lies between them.
+  comm::CollectiveOpen how{.intent = comm::FileIntent::kCreate,
+                           .hints = {{"romio_ds_write", "disable"}}};
+  if (rounds.means == RoundMeans::kOwnPieces) how.hints.push_back({"romio_cb_write", "disable"});
+  auto file = group_->open_file(rounds.path, how);
   if (!file) return failure(file.error());
   Status outcome;
-  for (std::uint32_t round = 0; round < rounds.rounds && outcome; ++round) {
-    const RoundPiece piece = round < rounds.pieces.size() ? rounds.pieces[round] : RoundPiece{};
-    outcome = (*file)->write_at_all_begin(piece.bytes, piece.offset);
-    if (!outcome) break;
-    const auto written = (*file)->write_at_all_end();
-    if (!written) outcome = failure(written.error());
-  }
+  for (const ByteRange& round : rounds.rounds)
+    if (outcome) outcome = (*file)->write_pieces_at_all(pieces_in(round, rounds.pieces));
   if (outcome) outcome = (*file)->sync();
   const Status closed = (*file)->close();
   return outcome ? closed : outcome;

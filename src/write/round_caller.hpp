@@ -5,32 +5,28 @@
 #pragma once
 
 #include <forebay/error.hpp>
+#include <forebay/range.hpp>
 
 #include <condition_variable>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "write/dense_rounds.hpp"
 
 namespace forebay::write {
-
-struct RoundPiece {
-  std::span<const std::byte> bytes;
-  std::uint64_t offset = 0;
-};
 
 /// One step's collective writing, as one rank takes part in it.
 struct Rounds {
   std::string path;
-  std::vector<RoundPiece> pieces;  ///< one for each round, as far as there are any
-  std::uint32_t rounds = 0;        ///< the same on all ranks
+  RoundMeans means = RoundMeans::kOwnPieces;  ///< not kQueues
+  std::vector<comm::FilePiece> pieces;        ///< of this rank, in rising order
+  std::vector<ByteRange> rounds;              ///< the same on all ranks
   std::function<void(const Status&)> done;
 };
 
@@ -45,7 +41,7 @@ class RoundCaller {
   RoundCaller& operator=(const RoundCaller&) = delete;
 
   /// Any thread. In the order of the calls, which is the same on all ranks; `done` is called on the
-  /// caller's thread. All ranks write by split collective calls, and close the file again.
+  /// caller's thread. All ranks write by collective calls, and close the file again.
   void add(Rounds rounds);
 
  private:

@@ -221,12 +221,11 @@ void Writer::write(std::uint64_t ticket, const Status& opened) {
 void Writer::store(std::uint64_t ticket) {
   Incoming& incoming = incoming_.at(ticket);
   incoming.state = State::kOnItsWay;
-  const Chunk& chunk = incoming.offer.chunk;
-  const Region& region = ranks_.at({chunk.step, chunk.origin}).by_number.at(chunk.region);
   const auto done = [this, ticket](const Status& outcome) {
     context_.post([this, ticket, outcome] { written(ticket, outcome); });
   };
-  context_.lane().write(files_.at(chunk.step.group), *region.place + chunk.offset, incoming.bytes,
+  const comm::FilePiece piece = piece_of(ticket);
+  context_.lane().write(files_.at(incoming.offer.chunk.step.group), piece.offset_bytes, piece.bytes,
                         done);
 }
 
@@ -251,25 +250,49 @@ void Writer::tell_if_ready(const StepName& step) {
     if (!region.bytes || !region.place) return;
     missing += *region.bytes - region.bytes_written;
   }
-  for (const std::uint64_t ticket : tickets)
-    missing -= incoming_.at(ticket).offer.chunk.bytes;
+  std::vector<ByteRange> ranges;
+  for (const std::uint64_t ticket : tickets) {
+    const comm::FilePiece piece = piece_of(ticket);
+    ranges.push_back({piece.offset_bytes, piece.bytes.size()});
+    missing -= piece.bytes.size();
+  }
   if (missing > 0) return;
   work.is_ready = true;
-  context_.send(owner(), LetterKind::kReady, words_of(step, tickets.size()), {});
+  context_.send(owner(), LetterKind::kReady, words_of(step),
+                bytes_of_list<ByteRange>(joined(std::move(ranges))));
 }
 
-void Writer::go(const StepName& step, std::uint32_t rounds) {
+/// Where it goes in the file; it has its place.
+comm::FilePiece Writer::piece_of(std::uint64_t ticket) const {
+  const Incoming& incoming = incoming_.at(ticket);
+  const Chunk& chunk = incoming.offer.chunk;
+  const Region& region = ranks_.at({chunk.step, chunk.origin}).by_number.at(chunk.region);
+  return {incoming.bytes, *region.place + chunk.offset};
+}
+
+/// As each chunk is written, its region may be told to be.
+void Writer::go_by_queues(const StepName& step) {
+  const RankKey key{step, context_.rank().number};
+  const auto found = ranks_.find(key);
+  if (found == ranks_.end()) return;
+  found->second.has_gone = true;
+  for (const std::uint64_t ticket : gathered(step))
+    store(ticket);
+  tell_if_complete(key);
+}
+
+void Writer::go(const StepName& step, RoundMeans means, std::vector<ByteRange> rounds) {
+  if (means == RoundMeans::kQueues) return go_by_queues(step);
   const auto tickets = gathered(step);
   Rounds together;
+  together.means = means;
   together.path = format::data_path(context_.path(), file_of(step));
-  together.rounds = rounds;
+  together.rounds = std::move(rounds);
   for (const std::uint64_t ticket : tickets) {
-    Incoming& incoming = incoming_.at(ticket);
-    incoming.state = State::kOnItsWay;
-    const Chunk& chunk = incoming.offer.chunk;
-    const Region& region = ranks_.at({chunk.step, chunk.origin}).by_number.at(chunk.region);
-    together.pieces.push_back({incoming.bytes, *region.place + chunk.offset});
+    incoming_.at(ticket).state = State::kOnItsWay;
+    together.pieces.push_back(piece_of(ticket));
   }
+  std::ranges::sort(together.pieces, {}, &comm::FilePiece::offset_bytes);
   together.done = [this, step, tickets](const Status& outcome) {
     context_.post([this, step, tickets, outcome] {
       for (const std::uint64_t ticket : tickets)

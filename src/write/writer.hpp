@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/collective_file.hpp"
 #include "write/agent_context.hpp"
 #include "write/peer_memory.hpp"
 #include "write/staging.hpp"
@@ -35,7 +36,7 @@ class Writer {
   void finish(const StepName& step, std::uint32_t origin, std::uint32_t regions);
   void placed(std::uint64_t question, std::uint64_t offset);
   /// Collective: all of the group are ready, and write together.
-  void go(const StepName& step, std::uint32_t rounds);
+  void go(const StepName& step, RoundMeans means, std::vector<ByteRange> rounds);
   /// The application waits for memory in this step: what waits to be written together is written
   /// alone, and what comes of it.
   void write_alone(const StepName& step);
@@ -80,7 +81,7 @@ class Writer {
     std::uint32_t regions_written = 0;
     std::map<std::uint32_t, Region> by_number;
     bool is_ready = false;  ///< collective: the owner was told so
-    bool has_gone = false;  ///< and all have written together
+    bool has_gone = false;  ///< and all have written together, or each writes by its queue
   };
   struct Asked {
     RankKey rank;
@@ -97,8 +98,10 @@ class Writer {
   void trim(const StepName& step, Region& region);
   void store(std::uint64_t ticket);
   void tell_if_ready(const StepName& step);
+  void go_by_queues(const StepName& step);
   void gone_together(const StepName& step, const Status& outcome);
   std::vector<std::uint64_t> gathered(const StepName& step) const;
+  comm::FilePiece piece_of(std::uint64_t ticket) const;
   void drop(std::uint64_t ticket);
   void put_down();
   void say_still_writing();

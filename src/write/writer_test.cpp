@@ -450,19 +450,22 @@ class WriterInRounds : public WriterAlone {
     writer_ = std::make_unique<Writer>(*context_, nullptr);
   }
   /// Half of a region.
-  void offer_own(std::uint64_t number, std::uint32_t region) {
+  void offer_own(std::uint64_t number, std::uint32_t region, std::uint64_t offset = 0) {
     const Chunk chunk{.step = step(number),
                       .origin = 2,
                       .region = region,
                       .region_bytes = 2 * kBytes,
-                      .bytes = kBytes};
-    writer_->offered({2}, {chunk, region, staging_->name(), 0});
+                      .offset = offset,
+                      .bytes = kBytes,
+                      .is_last = offset > 0};
+    writer_->offered({2}, {chunk, next_chunk_++, staging_->name(), 0});
     place_all();
   }
   std::size_t stored() { return context_->answer_all(LaneCall::kWrite); }
 
   std::unique_ptr<RoundCaller> caller_;
   std::shared_ptr<Staging> staging_;
+  std::uint64_t next_chunk_ = 0;
 };
 
 TEST_F(WriterInRounds, what_is_gathered_is_written_alone_when_its_step_has_no_memory_left) {
@@ -475,6 +478,20 @@ TEST_F(WriterInRounds, what_is_gathered_is_written_alone_when_its_step_has_no_me
   writer_->finish(step(1), 2, 2);
   offer_own(2, 0);
   EXPECT_EQ(stored(), 0U) << "a step later";
+}
+
+TEST_F(WriterInRounds, what_goes_past_the_page_cache_is_written_by_the_queue_once_all_are_ready) {
+  offer_own(1, 0);
+  writer_->finish(step(1), 2, 1);
+  EXPECT_TRUE(context_->take(LetterKind::kReady).empty()) << "half of a region is to come";
+  offer_own(1, 0, kBytes);
+  EXPECT_EQ(context_->take(LetterKind::kReady).size(), 1U);
+  EXPECT_EQ(stored(), 0U);
+  writer_->go(step(1), RoundMeans::kQueues, {});
+  EXPECT_TRUE(context_->take(LetterKind::kWritten).empty());
+  EXPECT_EQ(stored(), 2U);
+  context_->settle();
+  EXPECT_EQ(context_->take(LetterKind::kWritten).size(), 1U);
 }
 
 // put() waited for its deadline: the end of the step before took the order back.

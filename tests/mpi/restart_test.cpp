@@ -61,7 +61,7 @@ class CollectiveRestarts : public testing::TestWithParam<std::uint32_t> {
   }
 
   const Communicator world_ = comm::from_mpi(MPI_COMM_WORLD).value();
-  const comm::SharedFolder folder_{world_};
+  const comm::SharedFolder folder_{world_, "/dev/shm"};  ///< MPI-IO writes through the page cache
   const std::string path_ = folder_ / "run.fb";
   const Cargo cargo_{3};  ///< some MB in each step
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/checked_cast.hpp"
+#include "comm/mpi/piece_types.hpp"
 #include "comm/mpi/pieces.hpp"
 #include "comm/posix_collective_file.hpp"
 
@@ -36,6 +37,7 @@ class MpiFile final : public CollectiveFile {
   Result<std::uint64_t> size_here() override;
   Result<std::size_t> move_here(const FileTransfer& transfer) override;
   Result<std::size_t> move_all(const FileTransfer& transfer) override;
+  Status write_pieces(std::span<const FilePiece> pieces) override;
   Status begin_all(const FileTransfer& transfer) override;
   Result<std::size_t> end_all() override;
   Status sync_here() override;
@@ -191,6 +193,31 @@ Result<std::size_t> MpiFile::move_all(const FileTransfer& transfer) {
   if (Status begun = begin_rounds(transfer); !begun) return failure(begun.error());
   move_rounds(0);
   return agreed(outcome_of(progress_));
+}
+
+/// Memory and file as types of MPI, so that one call moves all pieces. All ranks make all calls.
+Status MpiFile::write_pieces(std::span<const FilePiece> pieces) {
+  int moved = 0;
+  ErrorDetails details = what("write");
+  if (!pieces.empty()) details.offset_bytes = pieces.front().offset_bytes;
+  Status mine = call(details, [&] {
+    const PieceTypes types(pieces);
+    MPI_Status status;
+    const int viewed =
+        MPI_File_set_view(handle_, 0, MPI_BYTE, types.file(), "native", MPI_INFO_NULL);
+    const int written =
+        MPI_File_write_at_all(handle_, 0, MPI_BOTTOM, types.count(), types.memory(), &status);
+    const int reset = MPI_File_set_view(handle_, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+    const int code = viewed != MPI_SUCCESS ? viewed : written != MPI_SUCCESS ? written : reset;
+    return code == MPI_SUCCESS ? MPI_Get_elements(&status, MPI_BYTE, &moved) : code;
+  });
+  if (mine && checked_cast<std::uint64_t>(moved) < bytes_of(pieces))
+    mine = failure({.kind = ErrorClass::kIo,
+                    .operation = "write",
+                    .path = path(),
+                    .offset_bytes = details.offset_bytes,
+                    .cause = "MPI-IO took no more bytes and gave no reason"});
+  return ranks().agree(mine);
 }
 
 /// Starts the first of the rounds. What fails now is told at the end, so that all ranks get there.

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// PieceTypes: pieces of memory and their places in a file as derived types of MPI.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <mpi.h>
+
+#include "base/assert.hpp"
+#include "base/checked_cast.hpp"
+#include "comm/collective_file.hpp"
+
+namespace forebay::comm {
+
+inline std::uint64_t bytes_of(std::span<const FilePiece> pieces) {
+  std::uint64_t bytes = 0;
+  for (const FilePiece& piece : pieces)
+    bytes += piece.bytes.size();
+  return bytes;
+}
+
+/// Of pieces that rise and do not overlap. Addresses are absolute: the buffer is MPI_BOTTOM.
+class PieceTypes {
+ public:
+  explicit PieceTypes(std::span<const FilePiece> pieces) {
+    FOREBAY_ASSERT(bytes_of(pieces) <= CollectiveFile::kPiecesBytesMax);
+    std::vector<int> lengths;
+    std::vector<MPI_Aint> addresses;
+    std::vector<MPI_Aint> offsets;
+    for (const FilePiece& piece : pieces) {
+      if (piece.bytes.empty()) continue;
+      lengths.push_back(checked_cast<int>(piece.bytes.size()));
+      MPI_Get_address(piece.bytes.data(), &addresses.emplace_back());
+      offsets.push_back(checked_cast<MPI_Aint>(piece.offset_bytes));
+    }
+    if (lengths.empty()) return;
+    count_ = 1;
+    memory_ = type_of(lengths, addresses);
+    file_ = type_of(lengths, offsets);
+  }
+  ~PieceTypes() {
+    if (count_ == 0) return;
+    MPI_Type_free(&memory_);
+    MPI_Type_free(&file_);
+  }
+  PieceTypes(const PieceTypes&) = delete;
+  PieceTypes& operator=(const PieceTypes&) = delete;
+
+  int count() const noexcept { return count_; }  ///< of memory()
+  MPI_Datatype memory() const noexcept { return memory_; }
+  MPI_Datatype file() const noexcept { return file_; }
+
+ private:
+  static MPI_Datatype type_of(const std::vector<int>& lengths,
+                              const std::vector<MPI_Aint>& places) {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    const int count = checked_cast<int>(lengths.size());
+    MPI_Type_create_hindexed(count, lengths.data(), places.data(), MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    return type;
+  }
+
+  int count_ = 0;
+  MPI_Datatype memory_ = MPI_BYTE;
+  MPI_Datatype file_ = MPI_BYTE;
+};
+
+}  // namespace forebay::comm
