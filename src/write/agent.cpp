@@ -45,8 +45,12 @@ Agent::Agent(Setup setup, shm::Doorbell bell)
   if (me < routes_.computing()) member_.emplace(*this, setup_.on_resolved);
   const bool owns = routes_.is_writer(me) && routes_.owner_of(routes_.file_of(me)) == me;
   const std::uint64_t bytes_of_file = setup_.newest_bytes / routes_.file_count();
+  const auto made = [this](std::uint64_t group, const std::shared_ptr<DataFile>& file) {
+    writer_.use_file(group, file);
+  };
   if (owns)
-    owner_.emplace(*this, FileOwner::Setup{setup_.dataset, setup_.first_group, bytes_of_file});
+    owner_.emplace(*this,
+                   FileOwner::Setup{setup_.dataset, setup_.first_group, bytes_of_file, made});
   if (setup_.publisher)
     coordinator_.emplace(*this, setup_.publisher, *setup_.lease, setup_.first_group);
 }

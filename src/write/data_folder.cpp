@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
@@ -150,10 +152,20 @@ Status DataFolder::fill(storage::File& file,
                         const format::DataFileName& name,
                         std::uint64_t expected_bytes) {
   if (const Status reserved = reserve(file, expected_bytes); !reserved) return reserved;
+  if (expected_bytes == 0) lengthen(file);
   const auto page = std::make_unique<Page>();
   page->bytes = format::encode_header({.dataset = setup_.dataset, .name = name});
   const auto written = file.write_at(page->bytes, 0);
   return written ? Status() : failure(written.error());
+}
+
+/// Best effort. Over FUSE, writes that make a file longer wait for each other.
+void DataFolder::lengthen(storage::File& file) {
+  if (file.access() != Access::kDirect || file_system() != storage::FileSystem::kFuse) return;
+  rlimit limit{};
+  // Past the limit, a signal would end the program.
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < kUnknownLengthBytes) return;
+  std::ignore = file.truncate(kUnknownLengthBytes);
 }
 
 Status DataFolder::reserve(storage::File& file, std::uint64_t expected_bytes) {

@@ -25,6 +25,10 @@ namespace forebay::write {
 /// With it begins the name of a file that is kept for later use; the rest is the name that it had.
 inline constexpr std::string_view kFreePrefix = "free-";
 
+/// The length of a new file whose bytes are not known yet, where a file gets one before it is
+/// written. No space is reserved for it, and sealing cuts it.
+inline constexpr std::uint64_t kUnknownLengthBytes = std::uint64_t{256} << 20U;
+
 /// One thread at a time.
 class DataFolder {
  public:
@@ -74,6 +78,7 @@ class DataFolder {
   void check_stripes(const storage::File& file);
   void say_default_stripes(const std::string& why);
   Status fill(storage::File& file, const format::DataFileName& name, std::uint64_t expected_bytes);
+  void lengthen(storage::File& file);
   Status reserve(storage::File& file, std::uint64_t expected_bytes);
 
   const Setup setup_;

@@ -51,6 +51,23 @@ TEST(DataFolder, says_nothing_where_nobody_wishes) {
   EXPECT_TRUE(folders.log.lines.empty());
 }
 
+// Ranks that share a file waited for each other in their first steps.
+TEST(DataFolder, gives_a_file_of_unknown_bytes_a_length_over_fuse_alone) {
+  Folders folders;
+  DataFolder local = folders.folder_with({});
+  const auto local_file = local.create({.group = 1, .file = 0}, 0);
+  ASSERT_TRUE(local_file) << local_file.error().message();
+  EXPECT_EQ((*local_file)->size(), format::kPageBytes);
+  DataFolder fuse = folders.folder_with({}, storage::FileSystem::kFuse);
+  const auto unknown = fuse.create({.group = 2, .file = 0}, 0);
+  ASSERT_TRUE(unknown) << unknown.error().message();
+  const bool is_direct = (*unknown)->access() == Access::kDirect;
+  EXPECT_EQ((*unknown)->size(), is_direct ? kUnknownLengthBytes : format::kPageBytes);
+  const auto known = fuse.create({.group = 3, .file = 0}, 2_MiB);
+  ASSERT_TRUE(known) << known.error().message();
+  EXPECT_EQ((*known)->size(), 2_MiB);
+}
+
 TEST(DataFolder, opens_a_file_whose_header_has_not_come_from_its_node_yet_and_no_other_one) {
   Folders folders;
   DataFolder folder = folders.folder_with({});

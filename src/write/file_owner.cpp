@@ -69,6 +69,7 @@ void FileOwner::made(std::uint64_t group, const Result<std::shared_ptr<DataFile>
     its.file = *file;
   else
     its.failure = file.error();
+  if (its.file && setup_.on_made) setup_.on_made(group, its.file);
   for (const Question& question : std::exchange(its.waiting, {}))
     answer(question);
   const auto steps = its.steps;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +31,8 @@ class FileOwner {
     format::DatasetId dataset;
     std::uint64_t first_group = 0;
     std::uint64_t expected_bytes = 0;  ///< of the first file; 0: not known
+    /// Receives each file with its group, before any place in it is given out.
+    std::function<void(std::uint64_t, const std::shared_ptr<DataFile>&)> on_made = {};
   };
   FileOwner(AgentContext& context, const Setup& setup);
 

@@ -332,6 +332,21 @@ TEST_F(FileOwnerAlone, the_index_is_written_when_all_have_told_behind_everything
   EXPECT_EQ(letter.raw_bytes, 6U * 800);
 }
 
+TEST_F(FileOwnerAlone, each_file_that_is_made_is_handed_to_the_writer_of_its_rank) {
+  std::vector<std::uint64_t> groups;
+  context_ = std::make_unique<TestContext>(crew_of(3), shared_file(), 0);
+  const auto made = [&groups](std::uint64_t group, const std::shared_ptr<DataFile>& file) {
+    EXPECT_NE(file, nullptr);
+    groups.push_back(group);
+  };
+  owner_ = std::make_unique<FileOwner>(*context_, FileOwner::Setup{kOwnedDataset, 1, 0, made});
+  owner_->start();
+  context_->answer(LaneCall::kCreate);
+  EXPECT_EQ(groups, std::vector<std::uint64_t>{1});
+  context_->answer(LaneCall::kCreate, failed("no room", ENOSPC));
+  EXPECT_EQ(groups, std::vector<std::uint64_t>{1});
+}
+
 TEST_F(FileOwnerAlone, a_part_that_comes_in_pieces_is_put_together) {
   start_with_file(shared_file());
   const StepName name = step_of_group(1, 1);

@@ -189,6 +189,10 @@ void Writer::start_waiting(const RankKey& key, Region& region) {
   with_file(key.first, write_all);
 }
 
+void Writer::use_file(std::uint64_t group, std::shared_ptr<DataFile> file) {
+  files_[group] = std::move(file);
+}
+
 /// Calls `then` when the file of the step is open here, or cannot be opened.
 void Writer::with_file(const StepName& step, std::function<void(const Status&)> then) {
   if (files_.contains(step.group)) return then({});

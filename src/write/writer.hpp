@@ -35,6 +35,8 @@ class Writer {
   void bytes_came(comm::Rank from, std::uint64_t chunk);
   void finish(const StepName& step, std::uint32_t origin, std::uint32_t regions);
   void placed(std::uint64_t question, std::uint64_t offset);
+  /// This rank has made the file of the group: it need not open it.
+  void use_file(std::uint64_t group, std::shared_ptr<DataFile> file);
   /// Collective: all of the group are ready, and write together.
   void go(const StepName& step, RoundMeans means, std::vector<ByteRange> rounds);
   /// The application waits for memory in this step: what waits to be written together is written

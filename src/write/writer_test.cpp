@@ -106,6 +106,23 @@ TEST_F(WriterAlone,
   EXPECT_EQ(receiving_->counts().taken_max, 2U);
 }
 
+// It waited for the file of the next step, which was being made on the same thread.
+TEST_F(WriterAlone, a_file_that_its_rank_has_made_is_not_opened) {
+  start(to_rank_0(HandOff::kMessage), 2);
+  context_->lane().create({1, 0}, 0, [this](const Result<std::shared_ptr<DataFile>>& file) {
+    ASSERT_TRUE(file);
+    writer_->use_file(step(1).group, *file);
+  });
+  context_->answer_all(LaneCall::kCreate);
+  offer(1, 0);
+  EXPECT_EQ(wanted(), Numbers{0});
+  bytes_come(1, 0);
+  const Sent question = context_->take_one(LetterKind::kAskPlace);
+  writer_->placed(question.words[2], end_);
+  EXPECT_TRUE(context_->asked(LaneCall::kOpen).empty());
+  EXPECT_EQ(context_->asked(LaneCall::kWrite).size(), 1U);
+}
+
 TEST_F(WriterAlone, memory_of_its_own_that_cannot_be_mapped_fails_the_step) {
   // Nobody hands over to it, so it has no memory for what comes.
   context_ = std::make_unique<TestContext>(crew_of(4),
