@@ -153,7 +153,8 @@ class Dataset {
   DatasetReport report() const;
 
   /// Waits until all steps that this rank has committed are resolved, at most a minute longer than
-  /// the plan's deadline; the first Error of any step since it was opened. A Step that is open may
+  /// the plan's deadline; the first Error of any step since it was opened, and how many steps
+  /// failed; an abandoned step is no failure. A Step that is open may
   /// still be committed. Further calls do the same, and a Runtime that ends, which gives up a Step
   /// that is open. Not collective: agents go on for other ranks.
   Status close() const;

@@ -70,6 +70,7 @@ class [[nodiscard]] Error {
                        const std::string& path,
                        std::optional<std::uint64_t> offset_bytes);
   friend Error on_rank(const Error& error, std::uint32_t rank);
+  friend Error with_note(const Error& error, const std::string& note);
   std::shared_ptr<const ErrorDetails> details_;
 };
 
@@ -103,5 +104,8 @@ Error located(const Error& error,
 
 /// The same failure with the rank that met it; one that names a rank already is returned as it is.
 Error on_rank(const Error& error, std::uint32_t rank);
+
+/// The same failure with `note` at the end of its cause, after a semicolon.
+Error with_note(const Error& error, const std::string& note);
 
 }  // namespace forebay

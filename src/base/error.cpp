@@ -121,6 +121,12 @@ Error located(const Error& error,
   return Error(std::move(details));
 }
 
+Error with_note(const Error& error, const std::string& note) {
+  ErrorDetails details = *error.details_;
+  details.cause += (details.cause.empty() ? "" : "; ") + note;
+  return Error(std::move(details));
+}
+
 Error on_rank(const Error& error, std::uint32_t rank) {
   if (error.rank()) return error;
   ErrorDetails details = *error.details_;

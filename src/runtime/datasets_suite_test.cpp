@@ -366,7 +366,30 @@ TEST_P(DatasetSuite, a_step_that_is_given_up_while_agents_hash_it_is_over) {
       EXPECT_TRUE(step->put("large", Part{yard.runtime.rank()}, std::span(large)));
       step->abandon();
     }
-    EXPECT_EQ(error_class(dataset->close()), ErrorClass::kCancelled);
+    EXPECT_TRUE(dataset->close());
+    EXPECT_EQ(dataset->report().steps_failed, 3U);
+  });
+}
+
+// The Error of an abandoned step hid those of a full disk behind it.
+TEST_P(DatasetSuite, close_names_the_first_failure_and_how_many_after_an_abandoned_step) {
+  on_each_yard([](Yard& yard) {
+    auto dataset = yard.runtime.dataset(yard.path());
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    const std::vector<double> values(10, 1.5);
+    for (std::uint64_t number = 1; number <= 3; ++number) {
+      auto step = dataset->begin_step(number);
+      ASSERT_TRUE(step) << step.error().message();
+      const Part part{yard.runtime.rank()};
+      EXPECT_TRUE(step->put("field", part, std::span(values)));
+      if (number == 1) continue;  // abandoned
+      EXPECT_FALSE(step->put("field", part, std::span(values).first(3), Shape{7}));
+      EXPECT_FALSE(step->commit().wait());
+    }
+    const Status closed = dataset->close();
+    ASSERT_EQ(error_class(closed), ErrorClass::kInvalidArgument);
+    EXPECT_TRUE(mentions(closed.error(), "the first of 2 steps that failed"))
+        << closed.error().message();
   });
 }
 

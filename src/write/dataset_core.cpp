@@ -103,7 +103,10 @@ void DatasetCore::on_resolved(const StepName& step, const Status& outcome) {
     newest_ = std::max(newest_.value_or(0), step.step);
   } else {
     ++report_.steps_failed;
-    if (!untold_) untold_ = outcome.error();
+    if (outcome.error().kind() != ErrorClass::kCancelled) {  // the application wanted that
+      ++failures_;
+      if (!first_failure_) first_failure_ = outcome.error();
+    }
   }
   resolved_.notify_all();
 }
@@ -135,8 +138,10 @@ Status DatasetCore::close() {
     return failure(error(
         ErrorClass::kLimit, "close",
         std::to_string(committed()) + " steps are still under way: storage does not keep up"));
-  if (untold_) return failure(*untold_);
-  return {};
+  if (!first_failure_) return {};
+  if (failures_ == 1) return failure(*first_failure_);
+  return failure(with_note(*first_failure_,
+                           "the first of " + std::to_string(failures_) + " steps that failed"));
 }
 
 bool DatasetCore::is_closed() const {

@@ -76,7 +76,8 @@ class DatasetCore : public std::enable_shared_from_this<DatasetCore> {
   bool is_closed_ = false;
   std::optional<std::uint64_t> last_begun_;
   std::optional<std::uint64_t> newest_;
-  std::optional<Error> untold_;
+  std::optional<Error> first_failure_;  ///< of a step; none for a step that was abandoned
+  std::uint64_t failures_ = 0;          ///< steps that failed, abandoned ones not counted
   DatasetReport report_;
 };
 
