@@ -82,7 +82,10 @@ void read(fuse_req_t request, fuse_ino_t, std::size_t size, off_t offset, fuse_f
   auto buffer = file_system.buffers.take(std::max<std::size_t>(size, 1));
   const auto got = read_all(file.descriptor.get(), buffer.get(), range);
   if (!got) return call.fail(got.error());
-  call.answer(call.on_bytes(RequestKind::kRead, *file.inode, {range.offset, *got}),
+  // Past the end of the file the kernel keeps zeros of the whole range: another client's write
+  // there must take them away, so the lock covers them, too.
+  const std::size_t locked = file_system.has_shared_caches() ? size : *got;
+  call.answer(call.on_bytes(RequestKind::kRead, *file.inode, {range.offset, locked}),
               [request, got = *got, buffer = std::move(buffer)] {
                 fuse_reply_buf(request, buffer.get(), got);
               });

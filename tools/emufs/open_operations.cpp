@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening and closing files, and what an opened file means for the page cache of its client.
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <memory>
+#include <span>
 #include <string>
 
 #include <fcntl.h>
@@ -15,6 +18,9 @@ namespace forebay::emufs {
 namespace {
 
 using model::RequestKind;
+
+/// Supplementary groups of a process that are looked at.
+constexpr int kGroupsMax = 256;
 
 bool only_writes(int flags) { return (flags & O_ACCMODE) == O_WRONLY; }
 
@@ -147,9 +153,35 @@ Outcome<Made> make_backing(const Call& call, Inode& folder, Record record, int f
   return Made{*found, std::move(opened)};
 }
 
+bool is_in_group(const Call& call, gid_t group) {
+  if (fuse_req_ctx(call.request())->gid == group) return true;
+  std::array<gid_t, kGroupsMax> groups{};
+  const int count = fuse_req_getgroups(call.request(), kGroupsMax, groups.data());
+  const auto all =
+      std::span(groups).first(static_cast<std::size_t>(std::clamp(count, 0, kGroupsMax)));
+  return std::ranges::find(all, group) != all.end();
+}
+
+/// Whether the caller may open the file, as the kernel checks where it looked the name up itself.
+int check_access(const Call& call, const struct stat& is, int flags) {
+  if (!S_ISREG(is.st_mode)) return ESTALE;  // the kernel looks the name up anew
+  if (call.user() == 0) return 0;
+  const int way = flags & O_ACCMODE;
+  const mode_t wanted = (way == O_WRONLY ? 0U : 4U) | (way == O_RDONLY ? 0U : 2U) |
+                        ((flags & O_TRUNC) != 0 ? 2U : 0U);
+  const unsigned others = call.user() == is.st_uid ? 6U : is_in_group(call, is.st_gid) ? 3U : 0U;
+  return ((is.st_mode >> others) & wanted) == wanted ? 0 : EACCES;
+}
+
+/// The kernel did not find the name, and another client has made it since: so the kernel has not
+/// checked whether the caller may open it.
 Outcome<Made> open_existing(const Call& call, const Inode& folder, const char* name, int flags) {
   const auto found = call.file_system().inodes.find(folder, name);
   if (!found) return fails(found.error());
+  if (const int refused = check_access(call, found->attributes, flags); refused != 0) {
+    call.file_system().inodes.forget(*found->inode, 1);
+    return fails(refused);
+  }
   auto file = open_backing(call, *found->inode, flags);
   if (!file) {
     call.file_system().inodes.forget(*found->inode, 1);

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What several clients see of each other besides plain writes, and who waits for whom meanwhile."""
 
+import contextlib
 import ctypes
 import ctypes.util
 import mmap
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -192,3 +195,57 @@ def test_a_mapping_that_is_not_synced_puts_its_page_back_whole(emufs, machine_fi
     os.pwrite(opened(second / "a", os.O_WRONLY), b"w", 100)
     mapping.flush()
     assert (second / "a").read_bytes()[100:101] == b"."
+
+
+def test_read_past_the_end_is_forgotten_when_another_client_writes_there(
+    emufs, machine_file, opened
+):
+    mount = emufs("--machine", machine_file("free", locks="stripe"), clients=2)
+    first, second = (opened(client / "file", os.O_RDWR) for client in mount.clients)
+    for number in range(ROUNDS):
+        os.ftruncate(first, 0)
+        assert os.pread(second, PAGE, 0) == b""
+        text = f"round {number}".encode()
+        assert os.pwrite(first, text, 0) == len(text)
+        assert os.pread(second, PAGE, 0) == text
+
+
+# Opens a file that root of another client makes and removes again and again; prints how often it
+# got one that is not its own.
+AS_NOBODY = """
+import os, sys, time
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+path, end = sys.argv[1], time.monotonic() + float(sys.argv[2])
+foreign = tries = 0
+while time.monotonic() < end:
+    tries += 1
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except (PermissionError, FileNotFoundError, OSError):
+        continue
+    foreign += os.fstat(file).st_uid == 0
+    os.close(file)
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+print(foreign, tries)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
+def test_private_file_made_at_the_same_moment_is_not_opened_by_another_user(emufs, machine_file):
+    mount = emufs("--machine", machine_file("free", locks="stripe"), clients=2)
+    mount.clients[0].chmod(0o777)
+    name = "private"
+    command = [sys.executable, "-c", AS_NOBODY, mount.clients[1] / name, "3"]
+    with subprocess.Popen(
+        [str(word) for word in command], stdout=subprocess.PIPE, text=True
+    ) as nobody:
+        while nobody.poll() is None:
+            with contextlib.suppress(OSError):
+                os.close(os.open(mount.clients[0] / name, os.O_RDWR | os.O_CREAT, 0o600))
+                os.unlink(mount.clients[0] / name)
+        foreign, tries = map(int, nobody.stdout.read().split())
+    assert tries > 0
+    assert foreign == 0, f"{foreign} of {tries}"
