@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/calibrate/own_folder.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -23,10 +24,14 @@ sigset_t end_signals() {
   return signals;
 }
 
+/// A signal has arrived, whose thread ends the process.
+std::atomic<bool> is_ending{false};
+
 void remove_on(const sigset_t& signals, const fs::path& folder) {
   std::thread([signals, folder] {
     int received = 0;
     sigwait(&signals, &received);
+    is_ending = true;
     std::error_code ignored;
     // What is being measured meanwhile may still make names.
     for (int i = 0; i < 100 && fs::exists(folder, ignored); ++i)
@@ -50,6 +55,9 @@ Result<std::unique_ptr<OwnFolder>> OwnFolder::make(const fs::path& parent) {
 }
 
 OwnFolder::~OwnFolder() {
+  // The measurement failed since its folder is being removed: the signal is why the process ends.
+  while (is_ending)
+    ::pause();
   std::error_code ignored;
   fs::remove_all(path_, ignored);
 }
