@@ -34,7 +34,8 @@ def run(*command, **options):
 def prefix(tmp_path_factory):
     """Where the library was installed, and moved to."""
     folder = tmp_path_factory.mktemp("install")
-    run("cmake", "--install", ROOT / "build" / "release", "--prefix", folder / "first")
+    build, first = ROOT / "build" / "release", folder / "first"
+    run("cmake", "--install", build, "--prefix", first, "--component", "product")
     return (folder / "first").rename(folder / "second")
 
 
