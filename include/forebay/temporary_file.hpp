@@ -17,9 +17,10 @@ namespace forebay {
 class TemporaryFile {
  public:
   /// Creates an empty file beside `target`. Symbolic links at `target` are followed: the file that
-  /// they lead to is the one that publish() replaces, and its mode and, where permitted, its owner
-  /// are kept. A new file has mode 0666 less the umask. Fails with kInvalidArgument if `target` is
-  /// a directory, a device, a pipe or a socket.
+  /// they lead to is the one that publish() replaces, and its mode, owner and
+  /// group are kept where that is permitted, else with fewer rights. A new file has mode 0666 less
+  /// the umask. Fails with kInvalidArgument if `target` is a directory, a device, a pipe or a
+  /// socket.
   static Result<TemporaryFile> create_beside(const std::string& target);
 
   TemporaryFile(TemporaryFile&& other) noexcept;
@@ -32,7 +33,8 @@ class TemporaryFile {
   int descriptor() const noexcept { return descriptor_; }
 
   /// Syncs the file, renames it to its target, and syncs the folder. Blocks. If it fails before the
-  /// rename, the target is untouched and the call may be repeated.
+  /// rename, the target is untouched. A failed sync is final, as the system reports lost bytes
+  /// once; after a failed rename the call may be repeated.
   Status publish();
   bool is_published() const noexcept { return descriptor_ < 0; }
 
@@ -42,6 +44,7 @@ class TemporaryFile {
   std::string target_;  ///< with links resolved
   std::string path_;
   int descriptor_;
+  int sync_errno_ = 0;
 };
 
 /// Makes the entry of `path` in its folder durable. Blocks.

@@ -7,6 +7,7 @@ replaced file is kept. Devices and pipes have no name to give, so they are writt
 """
 
 import contextlib
+import errno
 import os
 import stat
 import tempfile
@@ -62,7 +63,8 @@ def _temporary_beside(target: Path) -> Iterator[Path]:
 
 
 def _take_mode(descriptor: int, target: Path) -> None:
-    """That of the file that is replaced; for a new file what the umask leaves."""
+    """That of the file that is replaced, with fewer rights where its owner or group cannot be kept;
+    for a new file what the umask leaves."""
     try:
         old = target.stat()
     except FileNotFoundError:
@@ -70,15 +72,26 @@ def _take_mode(descriptor: int, target: Path) -> None:
         os.umask(umask)
         os.fchmod(descriptor, 0o666 & ~umask)
         return
-    with contextlib.suppress(PermissionError):
+    try:
         os.fchown(descriptor, old.st_uid, old.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+    except PermissionError:
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, -1, old.st_gid)
+    made, mode = os.fstat(descriptor), stat.S_IMODE(old.st_mode)
+    if made.st_gid != old.st_gid:
+        mode &= ~stat.S_IRWXG
+    if (made.st_uid, made.st_gid) != (old.st_uid, old.st_gid):
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)
+    os.fchmod(descriptor, mode)
 
 
 def _sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # file systems that keep names durable by themselves
+            raise
     finally:
         os.close(descriptor)
 

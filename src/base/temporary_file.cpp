@@ -76,25 +76,31 @@ std::string name_beside(const std::string& target) {
   return (path.parent_path() / (name + suffix.data())).string();
 }
 
-/// As the file was that it replaces. Without permission the new file belongs to its writer.
+/// As the file was that it replaces, as far as the writer may. Where owner or group cannot be kept,
+/// nobody gains rights by it: set-ID bits go, and without the group its rights.
 Status take_over(int descriptor, const struct stat& old, const std::string& path) {
+  constexpr auto kSame = static_cast<uid_t>(-1);
+  if (::fchown(descriptor, old.st_uid, old.st_gid) != 0) {
+    [[maybe_unused]] const int kept = ::fchown(descriptor, kSame, old.st_gid);
+  }
   struct stat made{};
   if (::fstat(descriptor, &made) != 0) return refused("get the owner of", path, errno);
-  const bool is_others = made.st_uid != old.st_uid || made.st_gid != old.st_gid;
-  if (is_others && ::fchown(descriptor, old.st_uid, old.st_gid) != 0 && errno != EPERM)
-    return refused("set the owner of", path, errno);
-  if (::fchmod(descriptor, old.st_mode & kModeBits) != 0)
-    return refused("set the mode of", path, errno);
+  mode_t mode = old.st_mode & kModeBits;
+  const bool is_others_group = made.st_gid != old.st_gid;
+  if (is_others_group) mode &= ~static_cast<mode_t>(S_IRWXG);
+  if (is_others_group || made.st_uid != old.st_uid) mode &= ~static_cast<mode_t>(S_ISUID | S_ISGID);
+  if (::fchmod(descriptor, mode) != 0) return refused("set the mode of", path, errno);
   return {};
 }
 
 }  // namespace
 
 Result<TemporaryFile> TemporaryFile::create_beside(const std::string& target) {
+  // Of the name itself: links like those of /dev/stdout lead to no path.
+  const auto old = replaced_file(target);
+  if (!old) return failure(old.error());
   auto resolved = follow_links(target);
   if (!resolved) return failure(resolved.error());
-  const auto old = replaced_file(*resolved);
-  if (!old) return failure(old.error());
   // Never readable by more than the old file was, not even for a moment.
   const mode_t mode = *old ? (*old)->st_mode & S_IRWXU : kNewFileMode;
   for (int tried = 0; tried < kNamesTried; ++tried) {
@@ -118,7 +124,8 @@ TemporaryFile::TemporaryFile(std::string target, std::string path, int descripto
 TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
     : target_(std::move(other.target_)),
       path_(std::move(other.path_)),
-      descriptor_(std::exchange(other.descriptor_, -1)) {}
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      sync_errno_(other.sync_errno_) {}
 
 TemporaryFile::~TemporaryFile() {
   if (descriptor_ < 0) return;
@@ -127,8 +134,9 @@ TemporaryFile::~TemporaryFile() {
 }
 
 Status TemporaryFile::publish() {
-  if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0)
-    return refused("sync", path_, errno);
+  if (sync_errno_ == 0 && uninterrupted([&] { return ::fsync(descriptor_); }) != 0)
+    sync_errno_ = errno;
+  if (sync_errno_ != 0) return refused("sync", path_, sync_errno_);
   if (std::rename(path_.c_str(), target_.c_str()) != 0) return refused("publish", target_, errno);
   if (::close(std::exchange(descriptor_, -1)) != 0) return refused("close", target_, errno);
   return sync_folder_of(target_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <forebay/temporary_file.hpp>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -8,9 +9,11 @@
 #include <thread>
 #include <vector>
 
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/testing.hpp"
@@ -119,6 +122,48 @@ TEST_F(TemporaryFileTest, mode_of_the_old_file_is_kept) {
   EXPECT_EQ(mode_of(file->path()), 0600U);
   ASSERT_TRUE(file->publish());
   EXPECT_EQ(mode_of(target), 0600U);
+}
+
+/// Exit code of a process of another user that rewrites `target` and gains nothing; 0: fine.
+int rewrite_as_nobody(const std::string& target, gid_t extra_group) {
+  constexpr uid_t kNobody = 65534;
+  if (::setgroups(1, &extra_group) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0)
+    return 2;
+  auto file = TemporaryFile::create_beside(target);
+  return file && file->publish() ? 0 : 1;
+}
+
+TEST_F(TemporaryFileTest, another_user_keeps_the_group_and_gains_no_rights) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
+  constexpr gid_t kTheirs = 1;
+  constexpr gid_t kForeign = 2;
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
+  for (const gid_t group : {kTheirs, kForeign}) {
+    put(target, "old");
+    ASSERT_EQ(::chown(target.c_str(), 0, group), 0);
+    ASSERT_EQ(::chmod(target.c_str(), 04770), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) ::_exit(rewrite_as_nobody(target, kTheirs));
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+    struct stat found{};
+    ASSERT_EQ(::stat(target.c_str(), &found), 0);
+    EXPECT_EQ(found.st_gid == group, group == kTheirs);
+    EXPECT_EQ(found.st_mode & 07777U, group == kTheirs ? 0770U : 0700U);
+    fs::remove(target);
+  }
+}
+
+TEST_F(TemporaryFileTest, standard_output_that_is_a_pipe_is_refused) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const auto made = TemporaryFile::create_beside("/dev/fd/" + std::to_string(ends[1]));
+  ::close(ends[0]);
+  ::close(ends[1]);
+  ASSERT_FALSE(made);
+  EXPECT_TRUE(mentions(made.error(), "it is a pipe")) << made.error().message();
 }
 
 TEST_F(TemporaryFileTest, new_file_follows_the_umask) {
