@@ -61,8 +61,9 @@ class [[nodiscard]] Error {
   const std::string& cause() const noexcept { return details_->cause; }
   std::optional<std::uint32_t> rank() const noexcept { return details_->rank; }
 
-  /// One line for a person: "read snapshot.tipsy at offset 4096: Input/output error (EIO):
-  /// <cause>"; with "rank 3: " before it where a rank is known.
+  /// One line of valid UTF-8 for a person, with other bytes as `\n` and `\xff`: "read
+  /// snapshot.tipsy at offset 4096: Input/output error (EIO): <cause>"; with "rank 3: " before it
+  /// where a rank is known.
   std::string message() const;
 
  private:

@@ -15,6 +15,7 @@
 #include "base/assert.hpp"
 #include "base/nearest.hpp"
 #include "base/text_file.hpp"
+#include "base/toml_nesting.hpp"
 
 namespace forebay {
 
@@ -61,6 +62,8 @@ Error bad_value(std::string_view key, const std::string& origin, std::string cau
 Result<toml::table> parse_file(const std::string& path) {
   const Result<std::string> content = read_text_file(path, "read settings from");
   if (!content) return failure(content.error());
+  if (const Status flat = check_toml_nesting(*content, "read settings from", path); !flat)
+    return failure(flat.error());
   try {
     return toml::parse(*content, path);
   } catch (const toml::parse_error& error) {
@@ -208,6 +211,8 @@ Status Config::load_environment(const ConfigSource& source) {
     if (std::ranges::find(source.other_variables, name) != source.other_variables.end()) continue;
     const auto found = std::ranges::find(known, name);
     if (found == known.end()) {
+      known.insert(known.end(), source.other_variables.begin(), source.other_variables.end());
+      known.emplace_back(kFileVariable);
       return failure(unknown_name(name, known, "the environment"));
     }
     const auto position = static_cast<std::size_t>(found - known.begin());

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/testing.hpp"
+
 namespace forebay {
 namespace {
 
@@ -123,6 +125,14 @@ TEST(Config, unknown_variable_names_the_nearest_one) {
               AllOf(HasSubstr("\"FOREBAY_READ_AGENT\""), HasSubstr("\"FOREBAY_READ_AGENTS\"")));
 }
 
+TEST(Config, unknown_variable_may_be_near_one_that_is_no_setting) {
+  constexpr std::array<std::string_view, 1> kOthers{"FOREBAY_PLAN"};
+  const auto config = Config::load(
+      {.keys = kKeys, .environment = {{"FOREBAY_PLN", "x"}}, .other_variables = kOthers});
+  ASSERT_FALSE(config);
+  EXPECT_TRUE(mentions(config.error(), "the nearest one is \"FOREBAY_PLAN\""));
+}
+
 TEST(Config, variables_of_other_programs_are_left_alone) {
   constexpr std::array<std::string_view, 1> kOthers{"FOREBAY_SAMPLES"};
   const auto config = Config::load(
@@ -149,6 +159,16 @@ TEST(Config, text_that_is_no_toml_names_the_line) {
   const auto config = load_text("verbose = true\nread memory\n");
   ASSERT_FALSE(config);
   EXPECT_THAT(config.error().message(), HasSubstr("line 2"));
+}
+
+// Tables within tables used up the stack.
+TEST(Config, key_of_too_many_parts_names_the_line) {
+  std::string key = "a";
+  for (int i = 0; i < 50'000; ++i)
+    key += ".a";
+  const auto config = load_text(key + " = 1\n");
+  ASSERT_EQ(error_class(config), ErrorClass::kInvalidArgument);
+  EXPECT_TRUE(mentions(config.error(), "line 1: a key has more than 64 parts"));
 }
 
 TEST(Config, arrays_are_no_settings) {

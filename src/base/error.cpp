@@ -3,6 +3,7 @@
 // call belongs to.
 #include <forebay/error.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -44,6 +45,40 @@ ErrorClass class_of(int error_number) noexcept {
     default:
       return ErrorClass::kIo;
   }
+}
+
+bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
+
+/// Bytes of the UTF-8 character that `text` begins with; 0 if it is none, or a control character.
+std::size_t character_bytes(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return first >= 0x20 && first != 0x7F ? 1 : 0;
+  const std::size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return 0;
+  if (!std::ranges::all_of(text.substr(1, bytes - 1), is_continuation)) return 0;
+  const auto second = static_cast<unsigned char>(text[1]);
+  const bool is_overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+  const bool is_no_character = (first == 0xED && second > 0x9F) || (first == 0xF4 && second > 0x8F);
+  return is_overlong || is_no_character ? 0 : bytes;
+}
+
+/// One line of valid UTF-8: what is neither stands as an escape.
+std::string printable(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t bytes = character_bytes(text);
+    if (bytes > 0) {
+      line += text.substr(0, bytes);
+    } else if (text[0] == '\n') {
+      line += "\\n";
+    } else {
+      const auto byte = static_cast<unsigned char>(text[0]);
+      line += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
+    }
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
+  }
+  return line;
 }
 
 /// "Input/output error (EIO)".
@@ -103,12 +138,14 @@ std::string Error::message() const {
   if (error_number() != 0) append(": ", describe(error_number()));
   append(": ", cause());
   if (error_number() == 0 && cause().empty()) append(": ", name_of(kind()));
-  return rank() ? "rank " + std::to_string(*rank()) + ": " + text : text;
+  return printable(rank() ? "rank " + std::to_string(*rank()) + ": " + text : text);
 }
 
 Error system_error(ErrorDetails details, int error_number) {
   details.kind = class_of(error_number);
   details.error_number = error_number;
+  if (error_number == EMFILE && details.cause.empty())
+    details.cause = "raise the limit of open files (ulimit -n)";
   return Error(std::move(details));
 }
 

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing.hpp"
+
 namespace forebay {
 namespace {
 
@@ -106,6 +108,22 @@ TEST(Error, failure_makes_a_result_without_a_value) {
   const Result<int> result = failure({.kind = ErrorClass::kLimit, .operation = "read"});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind(), ErrorClass::kLimit);
+}
+
+TEST(Error, message_is_one_line_of_valid_utf8) {
+  const auto message_of = [](std::string path) {
+    return Error({.operation = "open", .path = std::move(path), .cause = "why"}).message();
+  };
+  EXPECT_EQ(message_of("a\nb\x1b[1m\x7f"), "open a\\nb\\x1b[1m\\x7f: why");
+  EXPECT_EQ(message_of("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"),
+            "open caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80: why");
+  EXPECT_EQ(message_of("\xff\xc3"), "open \\xff\\xc3: why") << "no character, and half of one";
+  EXPECT_EQ(message_of("\xc0\xaf"), "open \\xc0\\xaf: why") << "overlong";
+  EXPECT_EQ(message_of("\xed\xa0\x80"), "open \\xed\\xa0\\x80: why") << "a surrogate";
+}
+
+TEST(Error, too_many_open_files_names_the_limit) {
+  EXPECT_TRUE(mentions(system_error({.operation = "open", .path = "x"}, EMFILE), "ulimit -n"));
 }
 
 }  // namespace

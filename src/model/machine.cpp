@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "base/nearest.hpp"
+#include "base/toml_nesting.hpp"
 #include "model/machine_fields.hpp"
 #include "model/machine_reader.hpp"
 #include "model/machine_text.hpp"
@@ -224,6 +225,8 @@ std::optional<std::string> Machine::source_of(std::string_view key) const {
 }
 
 Result<Machine> parse_machine(std::string_view text, const std::string& path) {
+  if (const Status flat = check_toml_nesting(text, "read machine", path); !flat)
+    return failure(flat.error());
   Complaints complaints(path);
   try {
     const toml::table root = toml::parse(text);

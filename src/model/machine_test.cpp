@@ -251,6 +251,16 @@ TEST(Loading, tells_which_names_there_are) {
   EXPECT_THAT(load_machine("x", {}).error().cause(), HasSubstr("name a file"));
 }
 
+// Tables within tables used up the stack.
+TEST(MachineText, key_of_too_many_parts_is_refused) {
+  std::string key = "a";
+  for (int i = 0; i < 50'000; ++i)
+    key += ".a";
+  const auto machine = parse_machine(key + " = 1\n", "deep.toml");
+  ASSERT_EQ(error_class(machine), ErrorClass::kInvalidArgument);
+  EXPECT_TRUE(mentions(machine.error(), "deep.toml: line 1: a key has more than 64 parts"));
+}
+
 TEST(Loading, refuses_what_never_ends) {
   const auto endless = load_machine("/dev/zero", {});
   ASSERT_FALSE(endless.has_value());

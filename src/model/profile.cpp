@@ -9,6 +9,7 @@
 #include <toml++/toml.h>
 
 #include "base/text_file.hpp"
+#include "base/toml_nesting.hpp"
 #include "model/machine_reader.hpp"
 
 namespace forebay::model {
@@ -86,6 +87,8 @@ bool counts_before(const ProfileMount& one, const ProfileMount& other) {
 }  // namespace
 
 Result<Profile> parse_profile(std::string_view text, const std::string& path) {
+  if (const Status flat = check_toml_nesting(text, kOperation, path); !flat)
+    return failure(flat.error());
   Complaints complaints(path, std::string(kOperation));
   Profile profile;
   try {

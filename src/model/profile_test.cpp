@@ -96,6 +96,13 @@ TEST(Profile, damage_of_any_byte_and_any_end_keeps_the_promises) {
   }
 }
 
+TEST(Profile, key_of_too_many_parts_is_refused) {
+  std::string key = "a";
+  for (int i = 0; i < 50'000; ++i)
+    key += ".a";
+  EXPECT_EQ(error_class(parse_profile(key + " = 1\n", "deep")), ErrorClass::kInvalidArgument);
+}
+
 TEST(Profile, a_file_that_is_not_there_is_an_error) {
   EXPECT_EQ(error_class(load_profile("/no/such/profile.toml")), ErrorClass::kNotFound);
 }

@@ -9,6 +9,7 @@
 #include <toml++/toml.h>
 
 #include "base/text_file.hpp"
+#include "base/toml_nesting.hpp"
 #include "model/machine_reader.hpp"
 #include "model/machine_text.hpp"
 #include "write/plan_checks.hpp"
@@ -163,6 +164,8 @@ std::string comment_of(std::string text) {
 }  // namespace
 
 Result<WritePlan> write_plan_from(std::string_view text, const std::string& path) {
+  if (const Status flat = check_toml_nesting(text, kOperation, path); !flat)
+    return failure(flat.error());
   toml::table table;
   try {
     table = toml::parse(text, path);

@@ -86,6 +86,13 @@ TEST(PlanText, that_is_wrong_is_refused_with_line_and_what_is_allowed) {
   }
 }
 
+TEST(PlanText, key_of_too_many_parts_is_refused) {
+  std::string key = "a";
+  for (int i = 0; i < 50'000; ++i)
+    key += ".a";
+  EXPECT_EQ(error_class(write_plan_from(key + " = 1\n", "deep")), ErrorClass::kInvalidArgument);
+}
+
 TEST(PlanText, may_be_a_file_or_a_name_in_a_variable) {
   const TemporaryFolder folder;
   const std::string path = folder / "plan.toml";

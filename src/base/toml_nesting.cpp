@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/toml_nesting.hpp"
+
+#include <algorithm>
+
+namespace forebay {
+
+namespace {
+
+/// The first place behind a comment or a quoted text that begins at `at`; strings of several lines
+/// are three quotes long at both ends.
+std::size_t end_of_token(std::string_view text, std::size_t at) {
+  const char first = text[at];
+  if (first == '#') return std::min(text.find('\n', at), text.size());
+  const bool is_long = text.substr(at, 3) == std::string(3, first);
+  const std::string quotes(is_long ? 3 : 1, first);
+  std::size_t end = at + quotes.size();
+  while (end < text.size() && text.substr(end, quotes.size()) != quotes) {
+    if (!is_long && text[end] == '\n') return end;  // not valid: the parser says so
+    end += first == '"' && text[end] == '\\' ? 2 : 1;
+  }
+  return std::min(end + quotes.size(), text.size());
+}
+
+bool is_part_of_key(char letter) {
+  const bool is_word = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                       (letter >= '0' && letter <= '9');
+  return is_word || letter == '_' || letter == '-' || letter == ' ' || letter == '\t';
+}
+
+}  // namespace
+
+Status check_toml_nesting(std::string_view text,
+                          std::string_view operation,
+                          const std::string& path) {
+  std::size_t parts = 1;
+  for (std::size_t at = 0; at < text.size();) {
+    const char letter = text[at];
+    if (letter == '"' || letter == '\'' || letter == '#') {
+      at = end_of_token(text, at);
+      continue;
+    }
+    ++at;
+    if (is_part_of_key(letter)) continue;
+    parts = letter == '.' ? parts + 1 : 1;
+    if (parts <= kKeyPartsMax) continue;
+    const auto line = 1 + std::ranges::count(text.substr(0, at), '\n');
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = std::string(operation),
+                    .path = path,
+                    .cause = "line " + std::to_string(line) + ": a key has more than " +
+                             std::to_string(kKeyPartsMax) + " parts"});
+  }
+  return {};
+}
+
+}  // namespace forebay

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/toml_nesting.hpp"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+
+namespace forebay {
+namespace {
+
+std::string key_of(std::size_t parts, const std::string& part = "a") {
+  std::string key = part;
+  for (std::size_t i = 1; i < parts; ++i)
+    key += "." + part;
+  return key;
+}
+
+bool is_accepted(const std::string& text) {
+  return check_toml_nesting(text, "read", "file.toml").has_value();
+}
+
+TEST(TomlNesting, keys_within_the_limit_are_accepted) {
+  EXPECT_TRUE(is_accepted(key_of(kKeyPartsMax) + " = 1\n[" + key_of(kKeyPartsMax) + "]\n"));
+  EXPECT_TRUE(is_accepted(""));
+}
+
+TEST(TomlNesting, longer_keys_are_refused_with_their_line) {
+  const std::string deep = key_of(50'000);
+  for (const std::string& text :
+       {"x = 1\n" + deep + " = 1", "\n[" + deep + "]", "\n[[" + deep + "]]",
+        "\nx = {" + deep + " = 1}", "\n" + key_of(100, "\"q.q\"") + " = 1",
+        "\n" + key_of(100, " a\t") + " = 1"}) {
+    const Status checked = check_toml_nesting(text, "read", "file.toml");
+    ASSERT_EQ(error_class(checked), ErrorClass::kInvalidArgument) << text.substr(0, 20);
+    EXPECT_TRUE(mentions(checked.error(), "file.toml: line 2: a key has more than 64 parts"))
+        << checked.error().message();
+  }
+}
+
+TEST(TomlNesting, dots_in_values_and_comments_are_no_keys) {
+  const std::string dots(1000, '.');
+  std::string numbers;
+  for (int i = 0; i < 1000; ++i)
+    numbers += "0.5, ";
+  EXPECT_TRUE(is_accepted("x = [" + numbers + "]\n"));
+  EXPECT_TRUE(is_accepted("x = \"" + dots + "\"\ny = '" + dots + "' # " + dots + "\n"));
+  EXPECT_TRUE(is_accepted("x = \"\"\"\n" + dots + "\n\"" + dots + "\"\"\"\n"));
+  EXPECT_TRUE(is_accepted("x = \"\\\"" + dots + "\"\n"));
+}
+
+TEST(TomlNesting, texts_that_end_early_are_left_to_the_parser) {
+  for (const std::string text : {"\"", "'''", "\"\\", "#", "x = \"abc\n"})
+    EXPECT_TRUE(is_accepted(text));
+}
+
+}  // namespace
+}  // namespace forebay
