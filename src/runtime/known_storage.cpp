@@ -110,6 +110,7 @@ write::StorageKind kind_of(storage::FileSystem system) {
     case storage::FileSystem::kNfs:
       return write::StorageKind::kNetwork;
     case storage::FileSystem::kLustre:
+    case storage::FileSystem::kCluster:
       return write::StorageKind::kParallel;
     case storage::FileSystem::kFuse:
     case storage::FileSystem::kOther:

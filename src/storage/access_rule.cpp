@@ -9,12 +9,6 @@ namespace forebay::storage {
 
 namespace {
 
-/// Network and user-space file systems keep their own caches and readahead behind the page cache's
-/// interface.
-bool is_remote(FileSystem kind) noexcept {
-  return kind == FileSystem::kNfs || kind == FileSystem::kFuse || kind == FileSystem::kLustre;
-}
-
 std::string percent(double fraction) { return std::to_string(std::lround(fraction * 100)) + " %"; }
 
 }  // namespace

@@ -25,7 +25,7 @@ inline constexpr double kDirectCachedFractionMax = 0.5;
 
 /// What the rule depends on.
 struct AccessFacts {
-  FileSystem file_system = FileSystem::kOther;
+  FileSystem file_system = FileSystem::kExt;
   bool direct_works = false;      ///< the file can be opened for direct access
   bool storage_known = false;     ///< plans know how many requests keep its servers busy
   std::uint64_t range_bytes = 0;  ///< how much will be read

@@ -37,12 +37,13 @@ TEST(AccessRule, without_direct_access_it_is_buffered) {
 
 TEST(AccessRule, file_systems_with_caches_of_their_own_are_buffered) {
   AccessFacts facts = long_cold_read();
-  for (const FileSystem kind : {FileSystem::kNfs, FileSystem::kFuse, FileSystem::kLustre}) {
+  for (const FileSystem kind : {FileSystem::kNfs, FileSystem::kFuse, FileSystem::kLustre,
+                                FileSystem::kCluster, FileSystem::kOther}) {
     facts.file_system = kind;
     EXPECT_EQ(choose_access(facts).access, Access::kBuffered) << name_of(kind);
   }
-  for (const FileSystem kind : {FileSystem::kExt, FileSystem::kXfs, FileSystem::kBtrfs,
-                                FileSystem::kOverlay, FileSystem::kOther}) {
+  for (const FileSystem kind :
+       {FileSystem::kExt, FileSystem::kXfs, FileSystem::kBtrfs, FileSystem::kOverlay}) {
     facts.file_system = kind;
     EXPECT_EQ(choose_access(facts).access, Access::kDirect) << name_of(kind);
   }

@@ -40,10 +40,18 @@ enum class FileSystem : std::uint8_t {
   kNfs,
   kFuse,
   kLustre,
+  kCluster,  ///< GPFS, BeeGFS, CephFS, WekaFS, PanFS, OrangeFS, AFS, SMB or 9P
   kOverlay,
   kMemory,  ///< a MemoryFile
-  kOther,
+  kOther,   ///< not known: to be treated as remote
 };
+
+/// Whether data travel to a server or to another process: there the kernel's cache has read-ahead
+/// and write-behind, and what suits a local device is a guess. An unknown one counts as remote.
+constexpr bool is_remote(FileSystem kind) noexcept {
+  return kind == FileSystem::kNfs || kind == FileSystem::kFuse || kind == FileSystem::kLustre ||
+         kind == FileSystem::kCluster || kind == FileSystem::kOther;
+}
 
 /// "ext", "xfs", ..., as printed and as written to JSON.
 std::string_view name_of(FileSystem kind) noexcept;

@@ -21,17 +21,37 @@ struct Magic {
   FileSystem kind;
 };
 
-constexpr unsigned long kXfsMagic = 0x58465342;  // not in linux/magic.h everywhere
+// Not in linux/magic.h, or not everywhere: from the headers of the kernel's and the vendors'
+// drivers.
+constexpr unsigned long kXfsMagic = 0x58465342;
 constexpr unsigned long kLustreMagic = 0x0BD00BD0;
-constexpr std::array<Magic, 9> kMagics{{{EXT4_SUPER_MAGIC, FileSystem::kExt},
-                                        {kXfsMagic, FileSystem::kXfs},
-                                        {BTRFS_SUPER_MAGIC, FileSystem::kBtrfs},
-                                        {TMPFS_MAGIC, FileSystem::kTmpfs},
-                                        {RAMFS_MAGIC, FileSystem::kTmpfs},
-                                        {NFS_SUPER_MAGIC, FileSystem::kNfs},
-                                        {FUSE_SUPER_MAGIC, FileSystem::kFuse},
-                                        {kLustreMagic, FileSystem::kLustre},
-                                        {OVERLAYFS_SUPER_MAGIC, FileSystem::kOverlay}}};
+constexpr unsigned long kGpfsMagic = 0x47504653;
+constexpr unsigned long kBeegfsMagic = 0x19830326;
+constexpr unsigned long kCephMagic = 0x00C36400;
+constexpr unsigned long kPanfsMagic = 0xAAD7AAEA;
+constexpr unsigned long kWekafsMagic = 0x18031977;
+constexpr unsigned long kOrangefsMagic = 0x20030528;
+constexpr unsigned long kSmb2Magic = 0xFE534D42;
+constexpr unsigned long kCifsMagic = 0xFF534D42;
+constexpr std::array<Magic, 19> kMagics{{{EXT4_SUPER_MAGIC, FileSystem::kExt},
+                                         {kXfsMagic, FileSystem::kXfs},
+                                         {BTRFS_SUPER_MAGIC, FileSystem::kBtrfs},
+                                         {TMPFS_MAGIC, FileSystem::kTmpfs},
+                                         {RAMFS_MAGIC, FileSystem::kTmpfs},
+                                         {NFS_SUPER_MAGIC, FileSystem::kNfs},
+                                         {FUSE_SUPER_MAGIC, FileSystem::kFuse},
+                                         {kLustreMagic, FileSystem::kLustre},
+                                         {kGpfsMagic, FileSystem::kCluster},
+                                         {kBeegfsMagic, FileSystem::kCluster},
+                                         {kCephMagic, FileSystem::kCluster},
+                                         {kPanfsMagic, FileSystem::kCluster},
+                                         {kWekafsMagic, FileSystem::kCluster},
+                                         {kOrangefsMagic, FileSystem::kCluster},
+                                         {kSmb2Magic, FileSystem::kCluster},
+                                         {kCifsMagic, FileSystem::kCluster},
+                                         {AFS_SUPER_MAGIC, FileSystem::kCluster},
+                                         {V9FS_MAGIC, FileSystem::kCluster},
+                                         {OVERLAYFS_SUPER_MAGIC, FileSystem::kOverlay}}};
 
 }  // namespace
 
@@ -51,6 +71,8 @@ std::string_view name_of(FileSystem kind) noexcept {
       return "fuse";
     case FileSystem::kLustre:
       return "lustre";
+    case FileSystem::kCluster:
+      return "cluster";
     case FileSystem::kOverlay:
       return "overlay";
     case FileSystem::kMemory:

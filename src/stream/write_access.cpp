@@ -11,12 +11,9 @@ namespace {
 
 using storage::FileSystem;
 
+/// FUSE has none by default.
 bool has_write_behind(FileSystem kind) noexcept {
-  return kind == FileSystem::kNfs || kind == FileSystem::kLustre;
-}
-
-bool is_remote(FileSystem kind) noexcept {
-  return has_write_behind(kind) || kind == FileSystem::kFuse;
+  return storage::is_remote(kind) && kind != FileSystem::kFuse;
 }
 
 std::uint64_t least_for_direct(FileSystem kind) noexcept {
@@ -49,7 +46,7 @@ storage::AccessDecision choose_write_access(const WriteFacts& facts) {
 InFlightDefault default_in_flight(FileSystem kind) noexcept {
   if (kind == FileSystem::kTmpfs || kind == FileSystem::kMemory)
     return {16_MiB, "as for any memory"};
-  if (is_remote(kind)) return {64_MiB, "as for any network file system"};
+  if (storage::is_remote(kind)) return {64_MiB, "as for any network file system"};
   return {32_MiB, "as for any local device"};
 }
 

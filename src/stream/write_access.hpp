@@ -15,7 +15,7 @@ inline constexpr std::uint64_t kDirectOutputBytesMin = std::uint64_t{32} << 20U;
 inline constexpr std::uint64_t kDirectOnFuseBytesMin = std::uint64_t{1} << 20U;
 
 struct WriteFacts {
-  storage::FileSystem file_system = storage::FileSystem::kOther;
+  storage::FileSystem file_system = storage::FileSystem::kExt;
   bool direct_works = false;         ///< the file can be opened for direct access
   std::uint64_t expected_bytes = 0;  ///< 0: not known
   bool is_cached = false;            ///< some of it is in the page cache

@@ -34,7 +34,8 @@ TEST(WriteAccess, what_has_no_direct_access_is_buffered) {
 }
 
 TEST(WriteAccess, file_systems_that_write_behind_are_buffered) {
-  for (const FileSystem kind : {FileSystem::kNfs, FileSystem::kLustre}) {
+  for (const FileSystem kind :
+       {FileSystem::kNfs, FileSystem::kLustre, FileSystem::kCluster, FileSystem::kOther}) {
     WriteFacts facts = a_long_file();
     facts.file_system = kind;
     EXPECT_EQ(choose_write_access(facts).access, Access::kBuffered);
