@@ -19,7 +19,11 @@ std::size_t end_of_token(std::string_view text, std::size_t at) {
     if (!is_long && text[end] == '\n') return end;  // not valid: the parser says so
     end += first == '"' && text[end] == '\\' ? 2 : 1;
   }
-  return std::min(end + quotes.size(), text.size());
+  end = std::min(end + quotes.size(), text.size());
+  // A string of several lines may end in up to five quotes, of which the first two belong to it.
+  for (int extra = 0; is_long && extra < 2 && end < text.size() && text[end] == first; ++extra)
+    ++end;
+  return end;
 }
 
 bool is_part_of_key(char letter) {

@@ -30,7 +30,8 @@ TEST(TomlNesting, longer_keys_are_refused_with_their_line) {
   const std::string deep = key_of(50'000);
   for (const std::string& text :
        {"x = 1\n" + deep + " = 1", "\n[" + deep + "]", "\n[[" + deep + "]]",
-        "\nx = {" + deep + " = 1}", "\n" + key_of(100, "\"q.q\"") + " = 1",
+        "\nx = {" + deep + " = 1}", "\nx = {y = \"\"\"z\"\"\"\", " + deep + " = 1}",
+        "\nx = {y = \'\'\'z\'\'\'\'\', " + deep + " = 1}", "\n" + key_of(100, "\"q.q\"") + " = 1",
         "\n" + key_of(100, " a\t") + " = 1"}) {
     const Status checked = check_toml_nesting(text, "read", "file.toml");
     ASSERT_EQ(error_class(checked), ErrorClass::kInvalidArgument) << text.substr(0, 20);
