@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 #include <span>
+#include <string_view>
 
 #include <fcntl.h>
 
@@ -34,6 +35,23 @@ bool changes_data(const Record& record) {
   return record.kind == RecordKind::kWrite || record.kind == RecordKind::kTruncate ||
          record.kind == RecordKind::kFallocate;
 }
+
+/// A file after the cut: bytes, and zeros from there to its size, which take no memory.
+struct FileAfter {
+  std::string bytes;
+  std::uint64_t size = 0;
+
+  void cut_or_extend(std::uint64_t to) {
+    size = to;
+    if (bytes.size() > to) bytes.resize(to);
+  }
+  void extend(std::uint64_t to) { size = std::max(size, to); }
+  void write(std::uint64_t at, std::string_view data) {
+    extend(at + data.size());
+    bytes.resize(std::max<std::size_t>(bytes.size(), at + data.size()));
+    bytes.replace(at, data.size(), data);
+  }
+};
 
 /// The disk after the cut, in memory.
 class Disk {
@@ -115,24 +133,22 @@ class Disk {
   void change_data(std::size_t i) {
     const Record& record = recording_[i];
     const bool safe = is_safe(i);
-    std::string& bytes = files_[record.file];
-    if (record.kind == RecordKind::kWrite) return write(record, safe, bytes);
+    FileAfter& file = files_[record.file];
+    if (record.kind == RecordKind::kWrite) return write(record, safe, file);
     if (!safe && chance()) return;
-    if (record.kind == RecordKind::kTruncate) return bytes.resize(record.size);
+    if (record.kind == RecordKind::kTruncate) return file.cut_or_extend(record.size);
     const bool keeps_size = (record.mode & FALLOC_FL_KEEP_SIZE) != 0;
-    if (!keeps_size) bytes.resize(std::max<std::size_t>(bytes.size(), record.offset + record.size));
+    if (!keeps_size) file.extend(record.offset + record.size);
   }
 
-  void write(const Record& record, bool safe, std::string& bytes) {
+  void write(const Record& record, bool safe, FileAfter& file) {
     const std::uint64_t end = record.offset + record.data.size();
     // A length may come back without the bytes that made it.
-    if (safe || chance()) bytes.resize(std::max<std::size_t>(bytes.size(), end));
+    if (safe || chance()) file.extend(end);
     for (std::uint64_t at = record.offset; at < end;) {
       const std::uint64_t next = std::min((at / cut_.sector_bytes + 1) * cut_.sector_bytes, end);
-      if (safe || chance()) {
-        bytes.resize(std::max<std::size_t>(bytes.size(), next));
-        bytes.replace(at, next - at, record.data, at - record.offset, next - at);
-      }
+      if (safe || chance())
+        file.write(at, std::string_view(record.data).substr(at - record.offset, next - at));
       at = next;
     }
   }
@@ -147,9 +163,12 @@ class Disk {
         write_folder(file, to);
         continue;
       }
-      const auto bytes = files_.find(file);
+      const auto known = files_.find(file);
       std::ofstream out(to, std::ios::binary);
-      if (bytes != files_.end()) out << bytes->second;
+      if (known == files_.end()) continue;
+      out << known->second.bytes;
+      out.close();
+      fs::resize_file(to, known->second.size);
     }
   }
 
@@ -162,7 +181,7 @@ class Disk {
   std::map<std::uint64_t, std::size_t> folder_until_;
   std::uint64_t root_ = 0;
   std::map<std::uint64_t, Folder> folders_;
-  std::map<std::uint64_t, std::string> files_;
+  std::map<std::uint64_t, FileAfter> files_;
 };
 
 }  // namespace
