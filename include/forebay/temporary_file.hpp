@@ -47,7 +47,4 @@ class TemporaryFile {
   int sync_errno_ = 0;
 };
 
-/// Makes the entry of `path` in its folder durable. Blocks.
-Status sync_folder_of(const std::string& path);
-
 }  // namespace forebay

@@ -9,15 +9,15 @@ replaced file is kept. Devices and pipes have no name to give, so they are writt
 import contextlib
 import errno
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from forebay.errors import ForebayError
 
 NAME_BYTES_MAX = 255
-RANDOM_BYTES = 16
+SUFFIX_BYTES = 21  # ".tmp-" and 16 digits
 
 
 def is_written_through(file: str | Path) -> bool:
@@ -48,9 +48,11 @@ def publishing(file: str | Path) -> Iterator[Path]:
 def _temporary_beside(target: Path) -> Iterator[Path]:
     if target.is_dir():
         raise IsADirectoryError(0, "it is a directory")
-    prefix = os.fsencode(target.name)[: NAME_BYTES_MAX - RANDOM_BYTES].decode(errors="ignore")
-    descriptor, name = tempfile.mkstemp(prefix=f"{prefix}.tmp-", dir=target.parent)
-    temporary = Path(name)
+    stem = os.fsencode(target.name)[: NAME_BYTES_MAX - SUFFIX_BYTES].decode(errors="ignore")
+    temporary = target.with_name(f"{stem}.tmp-{secrets.token_hex(8)}")
+    # Never readable by more than the old file was; a new file follows the umask.
+    mode = 0o600 if target.exists() else 0o666
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
     try:
         _take_mode(descriptor, target)
         yield temporary
@@ -63,14 +65,11 @@ def _temporary_beside(target: Path) -> Iterator[Path]:
 
 
 def _take_mode(descriptor: int, target: Path) -> None:
-    """That of the file that is replaced, with fewer rights where its owner or group cannot be kept;
-    for a new file what the umask leaves."""
+    """Takes over owner, group and mode of the file that is replaced, if there is one, with fewer
+    rights where owner or group cannot be kept."""
     try:
         old = target.stat()
     except FileNotFoundError:
-        umask = os.umask(0o077)
-        os.umask(umask)
-        os.fchmod(descriptor, 0o666 & ~umask)
         return
     try:
         os.fchown(descriptor, old.st_uid, old.st_gid)

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
+#include "base/folder_entries.hpp"
 #include "base/uninterrupted.hpp"
 
 namespace forebay {
@@ -66,8 +68,10 @@ Result<std::optional<struct stat>> replaced_file(const std::string& target) {
 
 std::string name_beside(const std::string& target) {
   std::uint64_t number = 0;
-  while (::getrandom(&number, sizeof number, 0) != sizeof number) {
-  }
+  // Where a filter refuses the call, any number will do: O_EXCL keeps names apart.
+  if (::getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
+    number =
+        static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   std::array<char, kSuffixBytes + 1> suffix{};
   std::snprintf(suffix.data(), suffix.size(), ".tmp-%016llx",
                 static_cast<unsigned long long>(number));
@@ -76,8 +80,9 @@ std::string name_beside(const std::string& target) {
   return (path.parent_path() / (name + suffix.data())).string();
 }
 
-/// As the file was that it replaces, as far as the writer may. Where owner or group cannot be kept,
-/// nobody gains rights by it: set-ID bits go, and without the group its rights.
+/// Gives the file the owner, group and mode of the one that it replaces. An owner or group that the
+/// writer may not set grants no rights to another: set-ID bits are cleared, and the rights of a
+/// group that could not be kept.
 Status take_over(int descriptor, const struct stat& old, const std::string& path) {
   constexpr auto kSame = static_cast<uid_t>(-1);
   if (::fchown(descriptor, old.st_uid, old.st_gid) != 0) {
@@ -139,18 +144,7 @@ Status TemporaryFile::publish() {
   if (sync_errno_ != 0) return refused("sync", path_, sync_errno_);
   if (std::rename(path_.c_str(), target_.c_str()) != 0) return refused("publish", target_, errno);
   if (::close(std::exchange(descriptor_, -1)) != 0) return refused("close", target_, errno);
-  return sync_folder_of(target_);
-}
-
-Status sync_folder_of(const std::string& path) {
-  const auto parent = std::filesystem::path(path).parent_path();
-  const std::string folder = parent.empty() ? "." : parent.string();
-  const Descriptor descriptor(
-      uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
-  if (!descriptor) return refused("open folder", folder, errno);
-  if (uninterrupted([&] { return ::fsync(descriptor.get()); }) == 0) return {};
-  if (errno == EINVAL) return {};  // file systems that keep names durable by themselves
-  return refused("sync folder", folder, errno);
+  return sync_entry(target_);
 }
 
 }  // namespace forebay

@@ -16,7 +16,7 @@ std::size_t end_of_token(std::string_view text, std::size_t at) {
   const std::string quotes(is_long ? 3 : 1, first);
   std::size_t end = at + quotes.size();
   while (end < text.size() && text.substr(end, quotes.size()) != quotes) {
-    if (!is_long && text[end] == '\n') return end;  // not valid: the parser says so
+    if (!is_long && text[end] == '\n') return end;  // not valid: the parser reports it
     end += first == '"' && text[end] == '\\' ? 2 : 1;
   }
   end = std::min(end + quotes.size(), text.size());

@@ -2,14 +2,10 @@
 #include "format/repair.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <map>
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "base/descriptor.hpp"
+#include "base/folder_entries.hpp"
 #include "format/data_header.hpp"
 #include "format/file_bytes.hpp"
 #include "format/found_steps.hpp"
@@ -26,13 +22,6 @@ std::uint64_t bytes_of_file(const std::string& path) {
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
   return error ? 0 : bytes;
-}
-
-/// Names of new files survive a power cut only when their folder was synced.
-Status sync_folder(const std::string& folder) {
-  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.get() >= 0 && ::fsync(opened.get()) == 0) return {};
-  return tl::unexpected(system_error({.operation = "sync", .path = folder}, errno));
 }
 
 Status write_bytes(const std::string& path, std::span<const CommitWrite> writes) {
@@ -395,7 +384,7 @@ Status Repair::write_commits() {
   const auto second = plan_drop(first.after, first.after.first_step, wall_ns);
   if (!second) return tl::unexpected(second.error());
   if (Status done = write_bytes(commits_path(), second->writes); !done) return done;
-  return sync_folder(folder_);
+  return sync_entries(folder_);
 }
 
 }  // namespace

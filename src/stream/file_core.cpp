@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/folder_entries.hpp"
+
 namespace forebay::stream {
 
 FileCore::FileCore(Setup setup, Lane& lane, std::shared_ptr<Target> target)
@@ -20,7 +22,7 @@ Status FileCore::publish() {
 
 Status FileCore::sync_name() {
   if (name_is_durable_.load()) return {};
-  if (const Status synced = sync_folder_of(path()); !synced) return synced;
+  if (const Status synced = sync_entry(path()); !synced) return synced;
   name_is_durable_.store(true);
   return {};
 }

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
+#include "base/folder_entries.hpp"
 #include "base/uninterrupted.hpp"
 #include "format/data_header.hpp"
 #include "storage/file_system.hpp"
 #include "storage/lustre_layout.hpp"
 #include "stream/write_access.hpp"
-#include "write/folder_entries.hpp"
 
 namespace forebay::write {
 

@@ -50,7 +50,7 @@ Result<std::optional<std::uint64_t>> find_lost_step(const std::string& path) {
 
 /// Writing on would overwrite the damaged slot, the last trace of its step, and remove the files of
 /// that step. A crash can leave such a slot of a step that was never acknowledged, and so can a bit
-/// that flipped later in one that was: the files cannot tell, so the user decides.
+/// that flipped later in one that was. The files do not show which, so the user must decide.
 Status check_damages(const Publisher& publisher, const std::string& path, LogSink* log) {
   if (publisher.damages().empty()) return {};
   for (const Error& damage : publisher.damages())

@@ -10,10 +10,11 @@
 
 #include <sys/stat.h>
 
+#include "base/folder_entries.hpp"
+#include "format/commits.hpp"
 #include "format/file_bytes.hpp"
 #include "format/layout.hpp"
 #include "storage/file.hpp"
-#include "write/folder_entries.hpp"
 
 namespace forebay::write {
 

@@ -18,10 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder_entries.hpp"
 #include "base/service_thread.hpp"
 #include "base/text_file.hpp"
 #include "base/uninterrupted.hpp"
-#include "write/folder_entries.hpp"
 #include "write/processes.hpp"
 
 namespace forebay::write {

@@ -13,10 +13,10 @@
 #include <fcntl.h>
 
 #include "base/descriptor.hpp"
+#include "base/folder_entries.hpp"
 #include "base/uninterrupted.hpp"
 #include "format/catalog.hpp"
 #include "write/data_folder.hpp"
-#include "write/folder_entries.hpp"
 
 namespace forebay::write {
 

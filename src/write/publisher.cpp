@@ -8,10 +8,10 @@
 
 #include <sys/stat.h>
 
+#include "base/folder_entries.hpp"
 #include "base/wall_clock.hpp"
 #include "format/commits_file.hpp"
 #include "storage/file_system.hpp"
-#include "write/folder_entries.hpp"
 
 namespace forebay::write {
 

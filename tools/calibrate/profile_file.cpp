@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/calibrate/profile_file.hpp"
 
+#include <forebay/temporary_file.hpp>
+
 #include <cerrno>
 #include <optional>
 #include <string_view>
@@ -58,43 +60,16 @@ Result<std::string> with_entry(const std::string& path, const model::ProfileMoun
   return model::with_mount({.text = **old, .path = path}, mount, model::name_of_this_host());
 }
 
-/// A file that did not exist, with the text of a profile, on stable storage.
-Status write_new(const std::string& path, std::string_view text, mode_t mode) {
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (!file) return failed(path, errno);
+Status replace(const fs::path& path, std::string_view text) {
+  auto file = TemporaryFile::create_beside(path.string());
+  if (!file) return failure(file.error());
   while (!text.empty()) {
-    const auto put = uninterrupted([&] { return ::write(file.get(), text.data(), text.size()); });
+    const auto put =
+        uninterrupted([&] { return ::write(file->descriptor(), text.data(), text.size()); });
     if (put < 0) return failed(path, errno);
     text.remove_prefix(static_cast<std::size_t>(put));
   }
-  if (::fsync(file.get()) != 0) return failed(path, errno);
-  return {};
-}
-
-/// The permissions of a file that is there, else the usual ones.
-mode_t mode_of(const std::string& path) {
-  constexpr mode_t kUsual = 0644;
-  constexpr mode_t kPermissions = 0777;
-  struct stat facts{};
-  return ::stat(path.c_str(), &facts) == 0 ? facts.st_mode & kPermissions : kUsual;
-}
-
-/// Beside the profile, for what is to take its place.
-std::string made_beside(const fs::path& path) {
-  return path.string() + "." + std::to_string(::getpid());
-}
-
-Status replace(const fs::path& path, std::string_view text) {
-  const std::string made = made_beside(path);
-  Status done = write_new(made, text, mode_of(path));
-  if (done && ::rename(made.c_str(), path.c_str()) != 0) done = failed(path, errno);
-  if (!done) {
-    ::unlink(made.c_str());
-    return done;
-  }
-  const Descriptor folder(::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || ::fsync(folder.get()) != 0) return failed(path.parent_path(), errno);
-  return {};
+  return file->publish();
 }
 
 }  // namespace
@@ -133,9 +108,8 @@ Status ProfileFile::prepare() const {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   if (error) return failed(path.parent_path(), error.value());
-  const Status tried = write_new(made_beside(path), "", mode_of(path));
-  ::unlink(made_beside(path).c_str());
-  if (!tried) return tried;
+  if (const auto tried = TemporaryFile::create_beside(path.string()); !tried)
+    return failure(tried.error());
   const auto old = read_if_there(path);
   if (!old) return failure(old.error());
   if (!*old) return {};

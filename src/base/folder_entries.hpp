@@ -6,12 +6,14 @@
 
 #include <string>
 
-namespace forebay::write {
+namespace forebay {
 
 /// One that is not there is no failure.
 Status remove_entry(const std::string& path);
 
 /// Returns when the names in the folder are on stable storage. Blocks.
 Status sync_entries(const std::string& folder);
+/// The same for the folder that holds `path`.
+Status sync_entry(const std::string& path);
 
-}  // namespace forebay::write
+}  // namespace forebay

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "write/folder_entries.hpp"
+#include "base/folder_entries.hpp"
 
 #include <cerrno>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 #include "base/descriptor.hpp"
 #include "base/uninterrupted.hpp"
 
-namespace forebay::write {
+namespace forebay {
 
 Status remove_entry(const std::string& path) {
   if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
@@ -26,4 +27,9 @@ Status sync_entries(const std::string& folder) {
   return failure(system_error({.operation = "sync folder", .path = folder}, errno));
 }
 
-}  // namespace forebay::write
+Status sync_entry(const std::string& path) {
+  const auto parent = std::filesystem::path(path).parent_path();
+  return sync_entries(parent.empty() ? "." : parent.string());
+}
+
+}  // namespace forebay
