@@ -47,7 +47,9 @@ std::atomic<std::uint64_t> syncs_and_allocations_of_process{0};
 
 class RingBackend final : public Backend {
  public:
-  RingBackend(std::size_t queue_depth, LogSink& log) : queue_depth_(queue_depth), log_(log) {}
+  RingBackend(std::size_t queue_depth, LogSink& log) : queue_depth_(queue_depth), log_(log) {
+    in_flight_.reserve(queue_depth_);
+  }
   ~RingBackend() override;
   RingBackend(const RingBackend&) = delete;
   RingBackend& operator=(const RingBackend&) = delete;
@@ -92,7 +94,7 @@ class RingBackend final : public Backend {
   bool woken_ = false;
   int watched_ = -1;
   bool watch_armed_ = false;
-  bool watch_fired_ = false;              ///< seen readable, not told yet
+  bool watch_fired_ = false;              ///< seen readable, not reported yet
   bool closing_ = false;                  ///< the wake-up read is not to be armed again
   std::vector<std::uint64_t> in_flight_;  ///< tags
   unsigned refusals_ = 0;                 ///< of io_uring_enter in a row
@@ -124,6 +126,7 @@ RingBackend::~RingBackend() {
 /// The kernel writes into the memory of operations, and into wake_count_, until their completions
 /// are there.
 void RingBackend::cancel_everything() {
+  if (broken_ != 0) return;  // closing the ring is all that is left
   closing_ = true;
   if (!in_flight_.empty()) {
     io_uring_sqe& entry = next_entry();
@@ -254,7 +257,7 @@ int RingBackend::registered_index(std::span<const std::byte> memory) const noexc
 /// enter().
 void RingBackend::flush() {
   enqueued_ = false;
-  while (::io_uring_sq_ready(&ring_.get()) > 0) {
+  while (broken_ == 0 && ::io_uring_sq_ready(&ring_.get()) > 0) {
     const int result = ::io_uring_submit(&ring_.get());
     FOREBAY_ASSERT(result != -EEXIST);  // a thread that is not the issuer
     if (result < 0 && result != -EINTR) return note_result(result);
@@ -263,7 +266,7 @@ void RingBackend::flush() {
 
 std::size_t RingBackend::wait(std::span<RawCompletion> completions, Deadline deadline) {
   // Goes to the kernel with the operations that are submitted next, or when this sleeps.
-  if (watched_ >= 0 && !watch_armed_) arm_watch();
+  if (watched_ >= 0 && !watch_armed_ && broken_ == 0) arm_watch();
   bool last_look = false;
   for (;;) {
     std::size_t count = collect(completions);
@@ -288,7 +291,10 @@ std::size_t RingBackend::collect(std::span<RawCompletion> completions) {
     if (entry->user_data < kOperationTagLimit) {
       if (count == completions.size()) break;
       completions[count++] = {entry->user_data, entry->res};
-      std::erase(in_flight_, entry->user_data);
+      const auto its_tag = std::ranges::find(in_flight_, entry->user_data);
+      FOREBAY_ASSERT(its_tag != in_flight_.end());
+      *its_tag = in_flight_.back();
+      in_flight_.pop_back();
     } else {
       take_own(*entry);
     }
