@@ -221,14 +221,19 @@ void DeviceQueue::put_edge(Parcel& parcel, ByteRange edge) {
 
 /// Writes what has arrived of a block: the whole block directly, parts of it byte for byte.
 void DeviceQueue::write_block(Target& target, EdgeBlock& block, Account& account) {
+  Flight flight{.kind = FlightKind::kBlockWrite, .target = &target};
+  flight.block = &block;
+  ++account.counts.edge_blocks;
+  if (block.is_full()) {
+    block.begin_writing(1);
+    flight.range = {block.offset_bytes(), kBlockBytes};
+    return run_errand(flight);
+  }
+  ++account.counts.partial_blocks;
   const std::vector<ByteRange> parts = block.parts();
   block.begin_writing(parts.size());
-  ++account.counts.edge_blocks;
-  if (!block.is_full()) ++account.counts.partial_blocks;
   for (const ByteRange part : parts) {
-    Flight flight{.kind = FlightKind::kBlockWrite, .target = &target};
     flight.range = part;
-    flight.block = &block;
     run_errand(flight);
   }
 }
