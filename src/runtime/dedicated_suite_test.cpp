@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -19,10 +18,6 @@
 
 namespace forebay {
 namespace {
-
-constexpr std::chrono::milliseconds kIdle{300};
-/// Of a core, of a rank that serves nobody; one that polls takes all of it.
-constexpr double kIdleShareMax = 0.1;
 
 /// Where this rank is, as the pure function sees it.
 NodePlaces places_here(const comm::Communicator& ranks) {
@@ -167,27 +162,6 @@ TEST_P(DedicatedSuite, ranks_that_want_different_placements_all_get_the_same_err
     EXPECT_EQ(runtime.role(), Role::kCompute);
     EXPECT_FALSE(runtime.compute().communicator());
     EXPECT_EQ(error_class(runtime.serve()), ErrorClass::kInvalidArgument);
-  });
-}
-
-/// What this thread, or with MPI this process, has used of a core, in seconds.
-double cpu_s(const comm::Communicator& ranks) {
-  const bool is_process = ranks.name().starts_with("mpi");
-  timespec used{};
-  ::clock_gettime(is_process ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
-}
-
-TEST_P(DedicatedSuite, serving_those_who_ask_nothing_costs_nothing) {
-  on_all_ranks([](const Communicator& communicator) {
-    Runtime runtime(Ranks(communicator), {.placement = Placement::kDedicated});
-    if (runtime.role() == Role::kCompute) {
-      std::this_thread::sleep_for(kIdle);
-      return;
-    }
-    const double before = cpu_s(*communicator);
-    EXPECT_TRUE(runtime.serve());
-    EXPECT_LE(cpu_s(*communicator) - before, kIdleShareMax * kIdle.count() * 1e-3);
   });
 }
 

@@ -355,9 +355,14 @@ TEST_F(RuntimeTest, sessions_leave_nothing_behind_while_their_runtime_lives) {
   EXPECT_TRUE(eventually([&] { return open_descriptors() <= before + kWindowsKept; }));
 }
 
-TEST_F(RuntimeTest, a_runtime_that_is_not_used_ends_at_once) {
+TEST_F(RuntimeTest, unused_runtime_leaves_no_descriptor) {
+  {
+    const Runtime first;
+  }
+  const std::size_t before = open_descriptors();
   for (int i = 0; i < 100; ++i)
     const Runtime runtime;
+  EXPECT_EQ(open_descriptors(), before);
 }
 
 class EndOfRuntime : public RuntimeTest, public ::testing::WithParamInterface<Access> {};

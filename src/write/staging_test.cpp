@@ -200,9 +200,12 @@ TEST(Staging, is_made_ready_ahead_of_use_as_far_as_asked_for) {
   EXPECT_EQ(staging->counts().ready, 512U);
 }
 
-TEST(Staging, ends_while_it_is_made_ready) {
+TEST(Staging, leaves_no_descriptor_when_it_ends_while_made_ready) {
+  make(1024, all);
+  const std::size_t before = open_descriptors();
   for (int i = 0; i < 20; ++i)
     make(1024, all);
+  EXPECT_EQ(open_descriptors(), before);
 }
 
 TEST(Staging, memory_that_the_machine_does_not_have_is_an_error_of_who_takes_it) {

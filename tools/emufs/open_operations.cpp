@@ -169,8 +169,8 @@ int check_access(const Call& call, const struct stat& is, int flags) {
   const int way = flags & O_ACCMODE;
   const mode_t wanted = (way == O_WRONLY ? 0U : 4U) | (way == O_RDONLY ? 0U : 2U) |
                         ((flags & O_TRUNC) != 0 ? 2U : 0U);
-  const unsigned others = call.user() == is.st_uid ? 6U : is_in_group(call, is.st_gid) ? 3U : 0U;
-  return ((is.st_mode >> others) & wanted) == wanted ? 0 : EACCES;
+  const unsigned shift = call.user() == is.st_uid ? 6U : is_in_group(call, is.st_gid) ? 3U : 0U;
+  return ((is.st_mode >> shift) & wanted) == wanted ? 0 : EACCES;
 }
 
 /// The kernel did not find the name, and another client has made it since: so the kernel has not

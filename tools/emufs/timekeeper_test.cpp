@@ -34,6 +34,7 @@ class Answers {
     const std::lock_guard lock(mutex_);
     return count_;
   }
+  Time first() const { return first_; }
   Time last() const { return last_; }
   int error() const { return error_; }
 
@@ -43,12 +44,14 @@ class Answers {
     ++count_;
     error_ = error;
     last_ = monotonic_now();
+    if (count_ == 1) first_ = last_;
     changed_.notify_all();
   }
   std::mutex mutex_;
   std::condition_variable changed_;
   int count_ = 0;
   int error_ = 0;
+  Time first_{};
   Time last_{};
 };
 
@@ -75,29 +78,36 @@ TEST(Timekeeper, an_answer_comes_when_the_model_says_and_never_before) {
   EXPECT_GE(answers.last() - begin, 20ms);
 }
 
-TEST(Timekeeper, what_fuse_takes_is_taken_off) {
-  Answers answers;
-  auto time = Timekeeper::start({.machine = machine_with(200'000, 1)});
+TEST(Timekeeper, allowance_for_fuse_is_subtracted) {
+  Answers whole;
+  Answers reduced;
+  auto time = Timekeeper::start({.machine = machine_with(500'000, 2)});
   ASSERT_TRUE(time);
   const Time begin = monotonic_now();
-  Job job = job_of(answers, begin);
-  job.allowance = {.before = 100ms, .after = 50ms};
-  (*time)->submit(1, std::move(job));
-  ASSERT_TRUE(answers.wait_for(1));
-  EXPECT_GE(answers.last() - begin, 50ms);
-  EXPECT_LT(answers.last() - begin, 200ms);
+  (*time)->submit(1, job_of(whole, begin));
+  Job job = job_of(reduced, begin);
+  job.allowance = {.before = 400ms, .after = 50ms};
+  (*time)->submit(2, std::move(job));
+  ASSERT_TRUE(whole.wait_for(1));
+  ASSERT_TRUE(reduced.wait_for(1));
+  EXPECT_GE(reduced.last() - begin, 50ms);
+  EXPECT_LT(reduced.last(), whole.last()) << "submitted later, and answered first";
 }
 
 TEST(Timekeeper, requests_wait_for_places_and_not_for_threads) {
   Answers many;
-  auto wide = Timekeeper::start({.machine = machine_with(50'000, 64), .answer_threads = 1});
+  Answers short_one;
+  auto wide = Timekeeper::start({.machine = machine_with(500'000, 65), .answer_threads = 1});
   ASSERT_TRUE(wide);
   const Time begin = monotonic_now();
-  for (Ticket ticket = 0; ticket < 64; ++ticket) {
-    (*wide)->submit(ticket, job_of(many, monotonic_now()));
-  }
+  for (Ticket ticket = 0; ticket < 64; ++ticket)
+    (*wide)->submit(ticket, job_of(many, begin));
+  Job job = job_of(short_one, begin);
+  job.allowance = {.before = 450ms, .after = 0ms};
+  (*wide)->submit(64, std::move(job));
   ASSERT_TRUE(many.wait_for(64));
-  EXPECT_LT(many.last() - begin, 64 * 50ms / 4);
+  ASSERT_TRUE(short_one.wait_for(1));
+  EXPECT_LT(short_one.last(), many.first()) << "the one thread waited for a longer request";
   Answers few;
   auto narrow = Timekeeper::start({.machine = machine_with(5'000, 1)});
   ASSERT_TRUE(narrow);

@@ -82,10 +82,8 @@ def test_end_by_a_signal_ends_everything():
         if network.startswith("skipped"):
             pytest.skip(network)
         assert processes_in(network)
-        start = time.monotonic()
         running.send_signal(signal.SIGTERM)
         assert running.wait(PATIENCE_S) == 128 + signal.SIGTERM
-        assert time.monotonic() - start < two_hosts.END_PATIENCE_S
     assert processes_in(network) == []
 
 
