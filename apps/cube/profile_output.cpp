@@ -13,7 +13,7 @@ tl::unexpected<Error> pass_on(const Result<Value>& failed) {
 }
 
 /// Ranks write one file through the page cache. Rank 0 alone reserves space, and no more than the
-/// file is known to take: what is reserved in vain is given back by cutting the file.
+/// file is known to take: unused space is returned by truncating the file.
 StreamPlan stream_plan(const OutputShape& shape, const Team& team) {
   StreamPlan plan{.buffer_bytes = shape.buffer_bytes, .buffers = shape.buffers};
   if (team.size() == 1) return plan;

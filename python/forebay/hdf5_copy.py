@@ -18,7 +18,7 @@ BUFFER_BYTES = 4 * 2**20
 def copy(stream, file: str, on_progress: OnProgress) -> dict:
     """Reads `stream` to its end and writes `file`; a document of what was written."""
     h5py = _h5py()
-    # Nobody else can open a file of a random name: it needs no lock, and NFS may offer none.
+    # No other process opens a file of a random name: it needs no lock, and NFS may offer none.
     with outputs.publishing(file) as place, h5py.File(place, "w", locking=False) as target:
         return _Copy(stream, target, file, on_progress).run()
 

@@ -274,7 +274,7 @@ comm::FilePiece Writer::piece_of(std::uint64_t ticket) const {
   return {incoming.bytes, *region.place + chunk.offset};
 }
 
-/// As each chunk is written, its region may be told to be.
+/// Each chunk is written by itself, and its region is reported when the last of its chunks is.
 void Writer::go_by_queues(const StepName& step) {
   const RankKey key{step, context_.rank().number};
   const auto found = ranks_.find(key);

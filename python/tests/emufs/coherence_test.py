@@ -243,11 +243,11 @@ def test_private_file_made_at_the_same_moment_is_not_opened_by_another_user(emuf
     command = [sys.executable, "-c", AS_NOBODY, mount.clients[1], name, "500", "20"]
     with subprocess.Popen(
         [str(word) for word in command], stdout=subprocess.PIPE, text=True
-    ) as nobody:
-        while nobody.poll() is None:
+    ) as other_user:
+        while other_user.poll() is None:
             with contextlib.suppress(OSError):
                 os.close(os.open(mount.clients[0] / name, os.O_RDWR | os.O_CREAT, 0o600))
                 os.unlink(mount.clients[0] / name)
-        foreign, opened_by_nobody = map(int, nobody.stdout.read().split())
-    assert opened_by_nobody > 0
-    assert foreign == 0, f"{foreign} of {opened_by_nobody}"
+        foreign, opened_files = map(int, other_user.stdout.read().split())
+    assert opened_files > 0
+    assert foreign == 0, f"{foreign} of {opened_files}"
