@@ -39,32 +39,33 @@ Status fence(const std::string& path) {
   return fence_commits(path);
 }
 
-/// A step that is whole in its files, of which no table tells.
-Result<std::optional<std::uint64_t>> find_lost_step(const std::string& path) {
-  const auto report = format::repair(path, format::RepairMode::kLookOnly);
-  if (!report) return failure(report.error());
-  for (const format::RepairedStep& step : report->steps)
-    if (step.fate == format::RepairedStep::Fate::kRecovered) return step.step;
+/// What the damaged slot said of a step, as far as files show it; nothing if they show nothing.
+std::optional<std::string> lost_word(const format::RepairedStep& step) {
+  if (step.fate == format::RepairedStep::Fate::kRecovered)
+    return " is complete in its files, but a slot of commits is damaged and no longer names it; "
+           "run `forebay repair` to recover it, or remove its files to discard it";
+  if (step.fate == format::RepairedStep::Fate::kDropped)
+    return " was dropped, but the slot of commits that said so is damaged; run `forebay repair`";
   return std::nullopt;
 }
 
 /// Writing on would overwrite the damaged slot, the last trace of its step, and remove the files of
-/// that step. A crash can leave such a slot of a step that was never acknowledged, and so can a bit
-/// that flipped later in one that was. The files do not show which, so the user must decide.
+/// that step; or it would name steps again that the slot had dropped. A crash can leave such a slot
+/// of a step that was never acknowledged, and so can a bit that flipped later in one that was. The
+/// files do not show which, so the user must decide.
 Status check_damages(const Publisher& publisher, const std::string& path, LogSink* log) {
   if (publisher.damages().empty()) return {};
   for (const Error& damage : publisher.damages())
     if (log != nullptr) log->write(LogLevel::kWarning, path + ": " + damage.message());
-  const auto lost = find_lost_step(path);
-  if (!lost) return failure(lost.error());
-  if (!*lost) return {};
-  return failure({.kind = ErrorClass::kDamage,
-                  .operation = "open for writing",
-                  .path = path,
-                  .cause = "step " + std::to_string(**lost) +
-                           " is complete in its files, but a slot of commits is damaged and no "
-                           "longer names it; run `forebay repair` to recover it, or remove its "
-                           "files to discard it"});
+  const auto report = format::repair(path, format::RepairMode::kLookOnly);
+  if (!report) return failure(report.error());
+  for (const format::RepairedStep& step : report->steps)
+    if (const auto word = lost_word(step))
+      return failure({.kind = ErrorClass::kDamage,
+                      .operation = "open for writing",
+                      .path = path,
+                      .cause = "step " + std::to_string(step.step) + *word});
+  return {};
 }
 
 /// What travels before the path and the plan.
