@@ -98,6 +98,14 @@ FileIdentity identity_of(const File& file) noexcept {
   return {0, reinterpret_cast<std::uintptr_t>(&file)};
 }
 
+std::optional<ServerFacts> server_facts_of(int descriptor) noexcept {
+  struct statx found{};
+  constexpr unsigned kWanted = STATX_SIZE | STATX_MODE;
+  if (::statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, kWanted, &found) != 0) return {};
+  return ServerFacts{found.stx_size, (found.stx_mask & STATX_MODE) != 0 &&
+                                         (found.stx_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) != 0};
+}
+
 std::optional<std::size_t> direct_alignment_of(int descriptor) noexcept {
   // tmpfs has let itself be opened for direct access since Linux 6.6, and copies all the same.
   if (file_system_of(descriptor) == FileSystem::kTmpfs) return std::nullopt;

@@ -31,6 +31,14 @@ struct FileIdentity {
 /// Files without a descriptor are on a device 0, each known by its address.
 FileIdentity identity_of(const File& file) noexcept;
 
+/// What the server says now, past what this machine remembers of the file (statx with
+/// AT_STATX_FORCE_SYNC). No value if it cannot be asked.
+struct ServerFacts {
+  std::uint64_t size_bytes = 0;
+  bool has_write_right = false;  ///< its mode lets anybody write it
+};
+std::optional<ServerFacts> server_facts_of(int descriptor) noexcept;
+
 /// The alignment that direct transfers on this file need; no value if it supports none. Where the
 /// kernel cannot say (before 6.1, and on some file systems), the default; then opening it for
 /// direct access decides.

@@ -8,6 +8,8 @@
 
 #include <string>
 
+#include "storage/file.hpp"
+
 namespace forebay::write {
 
 /// Puts a copy of `commits` in its place, durably. Whoever had the former file open writes into one
@@ -16,5 +18,11 @@ namespace forebay::write {
 /// no such file. For who has the lease, before it reads. Blocks. On failure what was there is in
 /// force, and others may be kept out or not.
 Status fence_commits(const std::string& folder);
+
+/// Whether fence_commits() on another machine has replaced the file that this writer has open.
+/// Where names may be remembered wrongly (NFS) a look at the name does not tell: the former file
+/// has lost its rights to be written. Asks the server; on local file systems, where the name tells,
+/// false. Nor does it tell of a file that belongs to another user than the one who replaced it.
+bool is_fenced(const storage::File& commits);
 
 }  // namespace forebay::write

@@ -75,12 +75,13 @@ TEST_F(Fence, of_a_folder_without_commits_is_nothing_to_do) {
 TEST_F(Fence, leaves_nothing_else_behind_and_lets_in_whom_it_let_in_before) {
   open();
   ASSERT_EQ(::chmod(commits().c_str(), 0664), 0);
-  storage::write_pattern_file(commits() + ".new", 100'000);  // of one that was killed
+  const std::string copy = commits() + ".tmp-0123456789abcdef";
+  storage::write_pattern_file(copy, 100'000);  // of one that was killed
   ASSERT_TRUE(fence_commits(folder_));
   struct stat facts{};
   ASSERT_EQ(::stat(commits().c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 07777U, 0664U);
-  EXPECT_FALSE(std::filesystem::exists(commits() + ".new"));
+  EXPECT_FALSE(std::filesystem::exists(copy));
   EXPECT_TRUE(open()->publish(fenced_entry(1)));
 }
 

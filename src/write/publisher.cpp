@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "write/publisher.hpp"
 
+#include <forebay/temporary_file.hpp>
+
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "base/wall_clock.hpp"
 #include "format/commits_file.hpp"
 #include "storage/file_system.hpp"
+#include "write/fence.hpp"
 
 namespace forebay::write {
 
@@ -40,14 +42,14 @@ Status make_dataset(const std::string& folder, const std::string& path) {
     return failure(system_error({.operation = "make", .path = folder}, errno));
   const auto dataset = format::random_dataset_id();
   if (!dataset) return failure(dataset.error());
-  const std::string new_path = path + ".new";
-  auto file = storage::open_file(new_path, {.intent = storage::Intent::kCreate});
+  auto made = TemporaryFile::create_beside(path);
+  if (!made) return failure(made.error());
+  auto file = storage::open_descriptor(made->descriptor(), made->path(),
+                                       {.intent = storage::Intent::kWrite});
   if (!file) return failure(file.error());
   if (Status written = write_all(**file, format::plan_new(*dataset, wall_clock_ns())); !written)
     return written;
-  if (std::rename(new_path.c_str(), path.c_str()) != 0)
-    return failure(system_error({.operation = "make", .path = path}, errno));
-  return {};
+  return made->publish();
 }
 
 /// Whoever makes data files has made `commits` durable before.
@@ -96,6 +98,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& folder) {
   if (!file) return failure(file.error());
   auto publisher = open_on(std::move(*file));
   if (publisher) (*publisher)->has_place_ = true;
+  if (publisher) (*publisher)->was_writable_ = !is_fenced(*(*publisher)->file_);
   if (!publisher || !(*publisher)->steps().empty()) return publisher;
   if (const Status synced = sync_names(folder); !synced) return failure(synced.error());
   return publisher;
@@ -129,7 +132,8 @@ Status Publisher::drop_before(std::uint64_t step) {
 Status Publisher::check_place() {
   if (!has_place_) return {};
   const auto there = storage::open_file(file_->path());
-  if (there && storage::identity_of(**there) == storage::identity_of(*file_)) return {};
+  const bool is_there = there && storage::identity_of(**there) == storage::identity_of(*file_);
+  if (is_there && !(was_writable_ && is_fenced(*file_))) return {};
   if (!there && there.error().kind() != ErrorClass::kNotFound) return failure(there.error());
   replaced_ = there ? Error({.kind = ErrorClass::kPermission,
                              .operation = "publish in",

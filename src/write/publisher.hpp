@@ -60,7 +60,8 @@ class Publisher {
   Status check_place();
 
   std::unique_ptr<storage::File> file_;
-  bool has_place_ = false;  ///< it was opened by its name
+  bool has_place_ = false;     ///< it was opened by its name
+  bool was_writable_ = false;  ///< then; a superuser may write what nobody may
   std::optional<Error> replaced_;
   format::CommitsState state_;
   std::vector<format::StepEntry> steps_;

@@ -37,8 +37,9 @@ struct MountPaths {
   ::dup2(out, STDERR_FILENO);
   const std::string& record = paths.setup.record;
   const std::string& machine = paths.setup.machine;
-  std::vector<const char*> words{FOREBAY_EMUFS, "mount",     "--foreground",
-                                 "--no-sync",   "--machine", FOREBAY_MACHINE};
+  const std::string clients = std::to_string(paths.setup.clients);
+  std::vector<const char*> words{FOREBAY_EMUFS, "mount",         "--foreground", "--no-sync",
+                                 "--clients",   clients.c_str(), "--machine",    FOREBAY_MACHINE};
   if (!machine.empty()) words.back() = machine.c_str();
   if (!record.empty()) words.insert(words.end(), {"--record", record.c_str()});
   words.insert(words.end(), {paths.backing.c_str(), paths.point.c_str(), nullptr});
@@ -78,21 +79,26 @@ std::string EmulatedStorage::mount(const Setup& setup) {
   const std::string said = document_from(pipe[0]);
   ::close(pipe[0]);
   const json document = json::parse(said, nullptr, false);
-  if (document.is_object() && document.contains("mount_points")) return {};
+  if (document.is_object() && document.contains("mount_points")) {
+    clients_ = document["mount_points"].get<std::vector<std::string>>();
+    return {};
+  }
   return "forebay-emufs mounts nothing here: " + said;
 }
 
 EmulatedStorage::~EmulatedStorage() {
   if (reason_against_.empty()) {
     heal();
-    ::umount2(point_.c_str(), MNT_DETACH);
+    for (const std::string& client : clients_)
+      ::umount2(client.c_str(), MNT_DETACH);
   }
   ::kill(process_, SIGTERM);
   EXPECT_EQ(::waitpid(process_, nullptr, 0), process_);
 }
 
 void EmulatedStorage::command(const std::string& fault) const {
-  EXPECT_EQ(::setxattr(point_.c_str(), "user.emufs.fault", fault.data(), fault.size(), 0), 0)
+  EXPECT_EQ(::setxattr(clients_.front().c_str(), "user.emufs.fault", fault.data(), fault.size(), 0),
+            0)
       << std::strerror(errno);
 }
 
@@ -118,7 +124,8 @@ void EmulatedStorage::heal() { command(json{{"kind", "clear"}}.dump()); }
 
 std::uint64_t EmulatedStorage::under_way() const {
   std::string text(std::size_t{64} << 10U, '\0');
-  const ssize_t got = ::getxattr(point_.c_str(), "user.emufs.stat", text.data(), text.size());
+  const ssize_t got =
+      ::getxattr(clients_.front().c_str(), "user.emufs.stat", text.data(), text.size());
   EXPECT_GT(got, 0) << std::strerror(errno);
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   const json document = json::parse(text, nullptr, false);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -19,6 +20,7 @@ class EmulatedStorage {
     std::string record = {};   ///< all changes and syncs are kept in this file; empty: they are not
     std::string machine = {};  ///< a machine file; empty: one server without delays
     std::string backing = {};  ///< the folder to mount; empty: one of its own
+    std::uint32_t clients = 1;
   };
   explicit EmulatedStorage(const Setup& setup);
   EmulatedStorage() : EmulatedStorage(Setup()) {}
@@ -30,6 +32,8 @@ class EmulatedStorage {
   const std::string& reason_against() const { return reason_against_; }
   std::string operator/(const std::string& name) const { return point_ + "/" + name; }
   const std::string& path() const { return point_; }
+  /// The folder as one of several clients sees it.
+  std::string client(std::size_t number) const { return clients_.at(number); }
   /// The same file where it really lies, past the mount and its page cache.
   std::string behind(const std::string& name) const { return backing_ + "/" + name; }
 
@@ -66,6 +70,7 @@ class EmulatedStorage {
   const std::string point_;
   const std::string backing_;
   pid_t process_ = -1;
+  std::vector<std::string> clients_;
   std::string reason_against_;
 };
 

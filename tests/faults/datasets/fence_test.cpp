@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A writer on one client of NFS that was taken for dead by another client, and goes on: neither
+// client's kernel hears of what the other does, and still no step is lost that somebody was told
+// of.
+#include "write/fence.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "format/commits_file.hpp"
+#include "how_often.hpp"
+#include "tests/faults/streams/emulated_storage.hpp"
+#include "tests/faults/streams/own_mounts.hpp"
+#include "write/publisher.hpp"
+
+namespace forebay::faults {
+namespace {
+
+class FenceOnTwoClients : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = reason_against_own_mounts(); !reason.empty())
+      GTEST_SKIP() << reason;
+    storage_ = std::make_unique<EmulatedStorage>(
+        EmulatedStorage::Setup{.machine = FOREBAY_NFS_MACHINE, .clients = 2});
+    ASSERT_EQ(storage_->reason_against(), "");
+  }
+  std::string folder(std::size_t client) const { return storage_->client(client) + "/run.fb"; }
+
+  static format::StepEntry entry(std::uint64_t step) {
+    return {.step = step,
+            .group = step,
+            .files = {{.file = 0, .index = {.offset = 4096, .bytes = 200, .checksum = step}}}};
+  }
+  /// The newest step that the second client finds after it has fenced; 0 if there is none.
+  std::uint64_t fence_and_look() const {
+    const Status fenced = write::fence_commits(folder(1));
+    EXPECT_TRUE(fenced) << fenced.error().message();
+    const auto next = write::Publisher::open(folder(1));
+    EXPECT_TRUE(next) << next.error().message();
+    return next && !(*next)->steps().empty() ? (*next)->steps().back().step : 0;
+  }
+
+  std::unique_ptr<EmulatedStorage> storage_;
+};
+
+TEST_F(FenceOnTwoClients, loses_no_step_that_was_acknowledged) {
+  std::mt19937_64 random(11);
+  std::uint64_t step = 0;
+  for (int round = 0; round < (tries_all() ? 200 : 12); ++round) {
+    auto former = write::Publisher::open(folder(0));
+    ASSERT_TRUE(former) << former.error().message();
+    std::atomic<std::uint64_t> acknowledged{step};
+    std::thread publishing([&, next = step]() mutable {
+      while ((*former)->publish(entry(++next)))
+        acknowledged = next;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 60));
+    const std::uint64_t found = fence_and_look();
+    publishing.join();
+    EXPECT_TRUE((*former)->is_replaced());
+    EXPECT_GE(found, acknowledged.load()) << "round " << round;
+    step = std::max(found, acknowledged.load()) + 1;
+  }
+}
+
+}  // namespace
+}  // namespace forebay::faults
