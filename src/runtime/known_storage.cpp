@@ -5,8 +5,13 @@
 #include <filesystem>
 #include <utility>
 
+#include <fcntl.h>
+
+#include "base/descriptor.hpp"
+#include "base/uninterrupted.hpp"
 #include "model/layout.hpp"
 #include "model/reading.hpp"
+#include "storage/file_system.hpp"
 #include "storage/stripes.hpp"
 
 namespace forebay {
@@ -39,11 +44,11 @@ Result<KnownStorage::Known> KnownStorage::read_machine(const std::string& name_o
 KnownStorage::KnownStorage(const std::string& machine) : machine_(read_machine(machine)) {}
 
 bool KnownStorage::knows(const storage::File& file) const {
-  return machine_ && believed(file).machine;
+  return machine_ && believed(storage::place_of(file)).machine;
 }
 
-Result<KnownStorage::Known> KnownStorage::told_by(const storage::File& file) const {
-  auto text = storage::machine_text_of(file);
+Result<KnownStorage::Known> KnownStorage::told_by(const storage::StoragePlace& place) const {
+  auto text = storage::machine_text_of(place);
   if (!text) return failure(text.error());
   if (!*text) return Known();
   const std::lock_guard lock(mutex_);
@@ -57,9 +62,9 @@ Result<KnownStorage::Known> KnownStorage::told_by(const storage::File& file) con
 }
 
 /// What a file system says of itself is nearer to its files than what the options say.
-KnownStorage::Believed KnownStorage::believed(const storage::File& file) const {
+KnownStorage::Believed KnownStorage::believed(const storage::StoragePlace& place) const {
   const Known& named = *machine_;
-  const auto told = told_by(file);
+  const auto told = told_by(place);
   if (told && *told) {
     Believed chosen{.machine = *told,
                     .reason = "storage as its file system says: " + (*told)->name};
@@ -80,7 +85,7 @@ Status KnownStorage::add_to(ReadFacts& facts, const storage::File& file) const {
   const bool in_memory = file.file_system() == storage::FileSystem::kTmpfs ||
                          file.file_system() == storage::FileSystem::kMemory;
   if (in_memory) return {};
-  Believed storage = believed(file);
+  Believed storage = believed(storage::place_of(file));
   facts.storage_reason = std::move(storage.reason);
   if (!storage.machine) return {};
   const model::Machine& machine = *storage.machine;
@@ -119,13 +124,14 @@ write::StorageKind kind_of(storage::FileSystem system) {
   return write::StorageKind::kUnknown;
 }
 
-/// The folder itself, or the nearest above it that is there.
-Result<std::unique_ptr<storage::File>> open_nearest(const std::string& path) {
+/// The folder itself, or the nearest above it that is there; empty if this process may not look.
+Descriptor open_nearest(const std::string& path) {
   std::error_code ignored;
   std::filesystem::path place = std::filesystem::absolute(path, ignored);
   while (place.has_relative_path() && !std::filesystem::exists(place, ignored))
     place = place.parent_path();
-  return storage::open_file(place.string());
+  return Descriptor(
+      uninterrupted([&] { return ::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
 }
 
 }  // namespace
@@ -133,12 +139,13 @@ Result<std::unique_ptr<storage::File>> open_nearest(const std::string& path) {
 Result<std::shared_ptr<const model::Machine>> KnownStorage::add_to(write::WriteFacts& facts,
                                                                    const std::string& path) const {
   if (!machine_) return failure(machine_.error());
-  const auto place = open_nearest(path);
-  // What is wrong with it is said by who makes the dataset there.
-  if (!place) return Known();
-  facts.storage = kind_of((*place)->file_system());
+  const Descriptor folder = open_nearest(path);
+  const storage::StoragePlace place{
+      folder.get(), folder ? storage::file_system_of(folder.get()) : storage::FileSystem::kOther,
+      path};
+  facts.storage = kind_of(place.file_system);
   if (facts.storage == write::StorageKind::kMemory) return Known();
-  Believed storage = believed(**place);
+  Believed storage = believed(place);
   facts.storage_reason = std::move(storage.reason);
   facts.machine = storage.machine.get();
   if (storage.machine) facts.storage = write::StorageKind::kParallel;

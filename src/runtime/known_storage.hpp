@@ -12,6 +12,7 @@
 
 #include "model/machine.hpp"
 #include "storage/file.hpp"
+#include "storage/stripes.hpp"
 #include "write/plan.hpp"
 
 namespace forebay {
@@ -43,9 +44,9 @@ class KnownStorage {
   };
   static Result<Known> read_machine(const std::string& name_or_path);
   /// An Error where what the file system says is no machine.
-  Result<Known> told_by(const storage::File& file) const;
+  Result<Known> told_by(const storage::StoragePlace& place) const;
   /// To be called where the machine of the options could be read.
-  Believed believed(const storage::File& file) const;
+  Believed believed(const storage::StoragePlace& place) const;
 
   const Result<Known> machine_;
   /// What a file system told last: to understand it takes longer than all else about a session, and

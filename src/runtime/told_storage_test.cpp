@@ -131,5 +131,30 @@ TEST_F(ToldStorageTest, is_silent_where_nobody_says_anything) {
   EXPECT_FALSE(KnownStorage("").knows(file));
 }
 
+// Folders were opened as files, which they are not: every dataset was planned for unknown storage.
+TEST(StorageOfDatasets, is_what_the_folder_above_lies_on) {
+  const storage::TemporaryFolder folder;
+  const auto kind =
+      storage::must_open(folder / "file", {.intent = storage::Intent::kCreate})->file_system();
+  if (storage::is_remote(kind)) GTEST_SKIP() << "tests write to remote storage";
+  write::WriteFacts facts;
+  ASSERT_TRUE(KnownStorage("").add_to(facts, folder / "not/there/yet.fb"));
+  EXPECT_EQ(facts.storage, kind == storage::FileSystem::kTmpfs ? write::StorageKind::kMemory
+                                                               : write::StorageKind::kLocal);
+}
+
+TEST(StorageOfDatasets, is_the_machine_of_the_options) {
+  const storage::TemporaryFolder folder;
+  const auto kind =
+      storage::must_open(folder / "file", {.intent = storage::Intent::kCreate})->file_system();
+  if (kind == storage::FileSystem::kTmpfs) GTEST_SKIP() << "tests write to memory";
+  write::WriteFacts facts;
+  const auto machine = KnownStorage("lustre-small").add_to(facts, folder / "run.fb");
+  ASSERT_TRUE(machine) << machine.error().message();
+  ASSERT_NE(facts.machine, nullptr);
+  EXPECT_EQ(facts.machine->name, "lustre-small");
+  EXPECT_EQ(facts.storage_reason, "storage as the options say: lustre-small");
+}
+
 }  // namespace
 }  // namespace forebay

@@ -110,15 +110,19 @@ void wish_stripes(const File& file, const StripeWish& wish) noexcept {
   tell("user.emufs.stripe_count", wish.server_count);
 }
 
-Result<std::optional<std::string>> machine_text_of(const File& file) {
-  if (file.descriptor() < 0 || file.file_system() != FileSystem::kFuse) return std::nullopt;
+StoragePlace place_of(const File& file) {
+  return {file.descriptor(), file.file_system(), file.path()};
+}
+
+Result<std::optional<std::string>> machine_text_of(const StoragePlace& place) {
+  if (place.descriptor < 0 || place.file_system != FileSystem::kFuse) return std::nullopt;
   std::string text(kMachineBytesMax, '\0');
-  const ssize_t got = ::fgetxattr(file.descriptor(), kMachineAttribute, text.data(), text.size());
+  const ssize_t got = ::fgetxattr(place.descriptor, kMachineAttribute, text.data(), text.size());
   const bool is_long = got < 0 && (errno == E2BIG || errno == ERANGE);
   if (is_long) {
     return failure({.kind = ErrorClass::kUnsupported,
                     .operation = std::string("read the attribute ") + kMachineAttribute + " of",
-                    .path = file.path(),
+                    .path = place.path,
                     .cause = "it is longer than 64 KiB, which no attribute can be"});
   }
   if (got <= 0) return std::nullopt;

@@ -48,10 +48,18 @@ void wish_stripes(const File& file, const StripeWish& wish) noexcept;
 /// How a file system describes itself.
 inline constexpr const char* kMachineAttribute = "user.emufs.machine";
 
+/// An open file or folder of a storage.
+struct StoragePlace {
+  int descriptor = -1;  ///< the caller's; -1: it is not open
+  FileSystem file_system = FileSystem::kOther;
+  std::string path = {};  ///< for messages
+};
+StoragePlace place_of(const File& file);
+
 /// The machine file (docs/formats/machine.md) of the storage, where the file system describes
 /// itself by the attribute "user.emufs.machine", as emufs does. An Error where there is one that
 /// is longer than an attribute can be (64 KiB).
-Result<std::optional<std::string>> machine_text_of(const File& file);
+Result<std::optional<std::string>> machine_text_of(const StoragePlace& place);
 
 /// The attribute "lustre.lov": struct lov_user_md_v1 or _v3 of lustre_user.h, little-endian.
 std::optional<Stripes> parse_lustre_layout(std::span<const std::byte> attribute);

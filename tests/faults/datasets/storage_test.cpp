@@ -111,6 +111,13 @@ class OnEmulatedStorage : public OnBadStorage {
   std::unique_ptr<EmulatedStorage> storage_;
 };
 
+// Every plan said that nothing was known of the storage.
+TEST_F(OnEmulatedStorage, that_describes_itself_is_what_the_plan_is_made_for) {
+  open(*storage_ / "run.fb", {});
+  const std::string& reason = dataset_->plan().reason;
+  EXPECT_NE(reason.find("storage as its file system says: local"), std::string::npos) << reason;
+}
+
 TEST_F(OnEmulatedStorage, that_stalls_a_full_pool_is_told_within_the_deadline) {
   open(*storage_ / "run.fb", small_plan());
   {
