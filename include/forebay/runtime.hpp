@@ -60,7 +60,8 @@ enum class Role : std::uint8_t {
 struct RuntimeOptions {
   /// Most memory for data of all sessions together. Sessions start small and grow within it.
   std::uint64_t budget_bytes = 64ULL << 20U;
-  /// Most memory of freed Buffers that is kept for those who allocate() next.
+  /// Most memory of freed Buffers that the ranks of a node keep together for those who allocate()
+  /// next.
   std::uint64_t buffer_cache_bytes = 1ULL << 30U;
   EngineChoice engine = EngineChoice::kAuto;
   /// Threads that copy from the page cache; 0: chosen from the cores of this machine.
@@ -80,6 +81,11 @@ struct RuntimeOptions {
   /// ReadPlan::reason has whose word it was. One that cannot be read is an Error of each session.
   std::string machine = {};
   WriterCores writer_cores = WriterCores::kApart;
+  /// The hardware threads, by the numbers of the system and sorted, on which agents and all other
+  /// threads of Forebay run that start after the Runtime is made; with writer_cores ignored. For
+  /// jobs whose launcher binds each rank to one core. One list for a process: the last Runtime's
+  /// counts. Empty: where the threads run that start them.
+  std::vector<int> cores = {};
   /// The path of a profile (docs/formats/profile.md): how many bytes streams have under way to each
   /// place. Absent: the one that FOREBAY_PROFILE names, else that of whoever runs the program,
   /// which `forebay calibrate --profile` makes, where there is one. Empty: none, so that all is as
@@ -96,10 +102,10 @@ struct RuntimeOptions {
 /// Options from FOREBAY_BUDGET ("64MiB"), FOREBAY_BUFFER_CACHE ("1GiB"), FOREBAY_ENGINE (auto,
 /// ring, threads, aio), FOREBAY_COPY_THREADS, FOREBAY_NETWORK, FOREBAY_BULK (auto, links),
 /// FOREBAY_PLACEMENT (in-rank, dedicated), FOREBAY_MACHINE (a name or a path), FOREBAY_WRITER_CORES
-/// (apart, anywhere) and FOREBAY_PROFILE (a path), or from the TOML file that FOREBAY_CONFIG names
-/// (budget, buffer_cache, engine, copy_threads, network, bulk, placement, machine, writer_cores,
-/// profile); what is not set keeps its default. Fails with kInvalidArgument naming variable or key,
-/// also for a FOREBAY_... variable that nobody knows.
+/// (apart, anywhere), FOREBAY_CORES (as in "2-3,7") and FOREBAY_PROFILE (a path), or from the TOML
+/// file that FOREBAY_CONFIG names (budget, buffer_cache, engine, copy_threads, network, bulk,
+/// placement, machine, writer_cores, cores, profile); what is not set keeps its default. Fails with
+/// kInvalidArgument naming variable or key, also for a FOREBAY_... variable that nobody knows.
 Result<RuntimeOptions> options_from(const Environment& environment);
 
 /// The same from the environment of this process.

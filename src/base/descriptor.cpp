@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace forebay {
@@ -21,6 +22,16 @@ int above_standard(int number) noexcept {
   ::close(number);
   errno = error_number;
   return moved;
+}
+
+void raise_descriptor_limit() noexcept {
+  static const int raised = [] {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+    limit.rlim_cur = limit.rlim_max;
+    return ::setrlimit(RLIMIT_NOFILE, &limit);
+  }();
+  static_cast<void>(raised);
 }
 
 StandardNumbersTaken::StandardNumbersTaken() noexcept {

@@ -17,6 +17,10 @@ namespace forebay {
 /// or no other number is left.
 int above_standard(int number) noexcept;
 
+/// Raises the soft limit of open files to the hard one, once in a process; later changes by others
+/// stay. Child processes inherit it. A limit that cannot be raised stays.
+void raise_descriptor_limit() noexcept;
+
 /// While it lives, the system gives none of the numbers 0, 1 and 2 to what other libraries open.
 class StandardNumbersTaken {
  public:

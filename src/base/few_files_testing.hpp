@@ -8,12 +8,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
+
 namespace forebay {
 
 /// How many files this process may open beyond those that it has; as before at the end.
 class FewFiles {
  public:
   explicit FewFiles(std::size_t more) {
+    raise_descriptor_limit();  // not later, by a Runtime
     EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
     const int next = ::dup(STDERR_FILENO);
     EXPECT_GE(next, 0);

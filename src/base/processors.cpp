@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <mutex>
 
 #include <hwloc.h>
 #include <pthread.h>
@@ -33,6 +34,27 @@ int number_of(hwloc_obj_t object, int otherwise) {
 
 // As early as can be: a program that binds its threads has not begun.
 const std::vector<int> kAtStart = processors_of_this_thread();
+
+/// Where service threads run; empty: not said.
+class ServiceProcessors {
+ public:
+  void set(const std::vector<int>& processors) {
+    const std::lock_guard lock(mutex_);
+    processors_ = processors;
+  }
+  std::vector<int> get() const {
+    const std::lock_guard lock(mutex_);
+    return processors_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<int> processors_;
+};
+ServiceProcessors& service() {
+  static ServiceProcessors processors;
+  return processors;
+}
 
 using Test = bool (*)(const Processor& one, const Processor& other);
 bool share_core(const Processor& one, const Processor& other) { return one.core == other.core; }
@@ -102,6 +124,18 @@ std::vector<int> processors_apart(const std::vector<Processor>& machine,
   std::ranges::transform(candidates, std::back_inserter(numbers), &Processor::number);
   return numbers;
 }
+
+bool set_service_processors(const std::vector<int>& processors) {
+  const std::vector<int> before = processors_of_this_thread();
+  run_this_thread_on(processors);
+  const std::vector<int> there = processors_of_this_thread();
+  run_this_thread_on(before);
+  const bool is_possible = std::ranges::includes(processors, there);
+  if (processors.empty() || is_possible) service().set(processors);
+  return processors.empty() || is_possible;
+}
+
+std::vector<int> service_processors() { return service().get(); }
 
 void run_this_thread_on(const std::vector<int>& processors) noexcept {
   cpu_set_t set;

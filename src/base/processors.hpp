@@ -33,6 +33,12 @@ std::vector<int> processors_apart(const std::vector<Processor>& machine,
                                   const std::vector<int>& allowed,
                                   const std::vector<int>& bound);
 
+/// Lets all service threads that start from now on (start_service_thread) run on these alone;
+/// empty: where the thread may run that starts them, as at first. For the whole process. False, and
+/// nothing changes, if this process may use none of them.
+bool set_service_processors(const std::vector<int>& processors);
+std::vector<int> service_processors();
+
 /// Lets the calling thread run on these alone. Empty, or refused by the system: as it was.
 void run_this_thread_on(const std::vector<int>& processors) noexcept;
 

@@ -9,6 +9,8 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "base/processors.hpp"
+
 namespace forebay {
 
 namespace {
@@ -36,6 +38,7 @@ Result<std::thread> start_service_thread(const char* name, std::function<void()>
   try {
     return std::thread([name, work = std::move(work)] {
       ::pthread_setname_np(::pthread_self(), name);
+      run_this_thread_on(service_processors());
       work();
     });
   } catch (const std::system_error& error) {

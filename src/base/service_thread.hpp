@@ -11,8 +11,8 @@
 
 namespace forebay {
 
-/// Starts a thread that runs `work` with all signals blocked. `name` has 15 characters at most.
-/// Fails with kLimit, naming the thread, if the system has none left.
+/// Starts a thread that runs `work` with all signals blocked, on service_processors(). `name` has
+/// 15 characters at most. Fails with kLimit, naming the thread, if the system has none left.
 Result<std::thread> start_service_thread(const char* name, std::function<void()> work);
 
 /// The calling thread waits for a free core, or its turn, when it wakes up, in place of taking the

@@ -5,7 +5,11 @@
 #include <forebay/runtime.hpp>
 
 #include <array>
+#include <charconv>
+#include <optional>
+#include <set>
 #include <string_view>
+#include <vector>
 
 namespace forebay {
 
@@ -15,6 +19,7 @@ constexpr std::array kKeys = {
     ConfigKey{"budget", "most memory for data of all sessions together"},
     ConfigKey{"buffer_cache", "most memory of freed buffers that is kept for the next"},
     ConfigKey{"engine", "what reads and writes directly: auto, ring, threads or aio"},
+    ConfigKey{"cores", "processors for threads of Forebay, as in 2-3,7"},
     ConfigKey{"copy_threads", "threads that copy from the page cache; 0: chosen from the cores"},
     ConfigKey{"bulk", "what carries bytes between nodes: auto or links"},
     ConfigKey{"network", "interface or address by which agents of other nodes reach this one"},
@@ -32,6 +37,7 @@ constexpr std::uint64_t kBudgetBytesMin = 64_KiB;
 constexpr std::uint64_t kBudgetBytesMax = 1ULL << 40U;
 constexpr std::uint64_t kCacheBytesMax = 1ULL << 40U;
 constexpr std::uint64_t kCopyThreadsMax = 256;
+constexpr int kProcessorsMax = 1024;  ///< as many as cpu_set_t has
 
 Result<EngineChoice> parse_engine(std::string_view text) {
   if (text == "auto") return EngineChoice::kAuto;
@@ -67,6 +73,36 @@ Result<WriterCores> parse_writer_cores(std::string_view text) {
                   .cause = "\"" + std::string(text) + "\" is none of apart, anywhere"});
 }
 
+/// "2-3,7": numbers and ranges; sorted, each once. Nothing if it is no such list.
+std::optional<std::vector<int>> numbers_in(std::string_view text) {
+  std::set<int> numbers;
+  for (bool is_last = false; !is_last;) {
+    int first = 0;
+    const char* const end = text.data() + text.size();
+    auto read = std::from_chars(text.data(), end, first);
+    int last = first;
+    if (read.ec == std::errc() && read.ptr != end && *read.ptr == '-')
+      read = std::from_chars(read.ptr + 1, end, last);
+    is_last = read.ptr == end;
+    const bool is_sound =
+        read.ec == std::errc() && first >= 0 && first <= last && last < kProcessorsMax;
+    if (!is_sound || (!is_last && *read.ptr != ',')) return std::nullopt;
+    for (int number = first; number <= last; ++number)
+      numbers.insert(number);
+    if (!is_last) text.remove_prefix(static_cast<std::size_t>(read.ptr + 1 - text.data()));
+  }
+  return std::vector<int>(numbers.begin(), numbers.end());
+}
+
+Result<std::vector<int>> parse_cores(std::string_view text) {
+  if (text.empty()) return std::vector<int>();
+  if (auto numbers = numbers_in(text)) return std::move(*numbers);
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "read the setting cores",
+                  .cause = "\"" + std::string(text) +
+                           "\" is no list of processors such as 2-3,7 (0 to 1023)"});
+}
+
 }  // namespace
 
 Result<RuntimeOptions> options_from(const Environment& environment) {
@@ -100,6 +136,9 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   const auto writer_cores = config->text("writer_cores", "apart").and_then(parse_writer_cores);
   if (!writer_cores) return failure(writer_cores.error());
   options.writer_cores = *writer_cores;
+  const auto cores = config->text("cores", "").and_then(parse_cores);
+  if (!cores) return failure(cores.error());
+  options.cores = *cores;
   const auto profile = config->text("profile", "");
   if (!profile) return failure(profile.error());
   if (config->is_set("profile")) options.profile = *profile;

@@ -34,6 +34,7 @@ TEST(RuntimeOptions, variables_set_what_they_name) {
                                      {"FOREBAY_COPY_THREADS", "3"},
                                      {"FOREBAY_PLACEMENT", "dedicated"},
                                      {"FOREBAY_WRITER_CORES", "anywhere"},
+                                     {"FOREBAY_CORES", "7,2-3,3"},
                                      {"FOREBAY_MACHINE", "lustre-small"},
                                      {"FOREBAY_PROFILE", "here.toml"},
                                      {"FOREBAY_SAMPLES", "somewhere"},
@@ -45,6 +46,7 @@ TEST(RuntimeOptions, variables_set_what_they_name) {
   EXPECT_EQ(options->copy_threads, 3U);
   EXPECT_EQ(options->placement, Placement::kDedicated);
   EXPECT_EQ(options->writer_cores, WriterCores::kAnywhere);
+  EXPECT_EQ(options->cores, (std::vector{2, 3, 7}));
   EXPECT_EQ(options->machine, "lustre-small");
   EXPECT_EQ(options->profile, "here.toml");
 }
@@ -66,6 +68,11 @@ TEST(RuntimeOptions, nonsense_is_refused_by_name) {
                                                {"FOREBAY_COPY_THREADS", "-1"},
                                                {"FOREBAY_PLACEMENT", "elsewhere"},
                                                {"FOREBAY_WRITER_CORES", "off"},
+                                               {"FOREBAY_CORES", "3-2"},
+                                               {"FOREBAY_CORES", "1,"},
+                                               {"FOREBAY_CORES", "-1"},
+                                               {"FOREBAY_CORES", "1024"},
+                                               {"FOREBAY_CORES", "two"},
                                                {"FOREBAY_BUGDET", "1MiB"}}) {
     const auto options = options_from({{name, value}});
     ASSERT_FALSE(options) << name << "=" << value;

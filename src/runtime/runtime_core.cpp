@@ -10,6 +10,9 @@
 
 #include "base/absolute_path.hpp"
 #include "base/assert.hpp"
+#include "base/descriptor.hpp"
+#include "base/free_memory.hpp"
+#include "base/processors.hpp"
 #include "read/host.hpp"
 #include "runtime/cores.hpp"
 #include "runtime/engine_choice.hpp"
@@ -26,6 +29,8 @@ constexpr std::size_t kDirectThreads = 16;
 /// Copying from the page cache is bound by memory: more threads than this only take cores from the
 /// application.
 constexpr unsigned kOwnCopyThreadsMax = 4;
+/// Of the memory that is free, what the ranks of a node take for staging by themselves: 1 / this.
+constexpr std::uint64_t kStagingShare = 4;
 /// With the agent of the own node, when a Runtime is made.
 constexpr std::chrono::seconds kJoinPatience{20};
 
@@ -48,13 +53,17 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
       division_(divide(ranks, options_.placement)),
       ranks_(division_.map([](const Division& division) { return division.ours; })),
       windows_(std::make_shared<read::WindowPool>(options_.budget_bytes)),
-      buffers_(shm::BufferSource::make(options_.buffer_cache_bytes)),
+      buffers_(shm::BufferSource::make(options_.buffer_cache_bytes / ranks_of_node())),
       registry_(name_together()),
       streams_({.choice = backend_choice(options_.engine),
                 .copy_threads = options_.copy_threads,
                 .writer_cores = options_.writer_cores,
                 .profile = options_.profile,
                 .log = options_.log}) {
+  raise_descriptor_limit();
+  if (!set_service_processors(options_.cores))
+    log(LogLevel::kWarning,
+        "this process may use none of the processors that the setting cores names");
   // A thread that waits for data to be copied from the page cache may as well copy some.
   loop_.set_idle_work(
       [this] { return helps_when_idle_.load(std::memory_order_acquire) && buffered_->help(); });
@@ -123,10 +132,17 @@ Result<std::shared_ptr<write::DatasetCore>> RuntimeCore::open_dataset(
   const auto cores = cores_of_first_node(ranks);
   if (!cores) return failure(cores.error());
   request.facts.cores_of_node = *cores;
+  request.facts.free_bytes = free_memory_bytes().value_or(0) / kStagingShare / ranks_of_node();
   if (*named && !wanted) request.wanted = **named;
   const auto summons = summons_.map([](const auto& made) { return made.get(); });
   return datasets_.open(
       {.computing = ranks, .all = *division_->computing_first, .summons = summons}, request);
+}
+
+std::uint32_t RuntimeCore::ranks_of_node() const {
+  if (!ranks_) return 1;
+  const comm::Nodes& nodes = (*ranks_)->nodes();
+  return static_cast<std::uint32_t>(nodes.ranks_of(nodes.node_of((*ranks_)->rank())).size());
 }
 
 /// What is the same for all datasets, and for those that others open.

@@ -85,6 +85,8 @@ class RuntimeCore {
   Result<std::shared_ptr<read::Agent>> copy_agent();
   Result<std::shared_ptr<read::Agent>> engine_agent(std::shared_ptr<read::Chores> chores = nullptr);
   std::uint64_t name_together() const;
+  /// Of this one, among those that compute; 1 if it is not known.
+  std::uint32_t ranks_of_node() const;
   void join_node();
   comm::Links link_nodes();
   std::shared_ptr<comm::Communicator> bulk_communicator() const;

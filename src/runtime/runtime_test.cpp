@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +39,22 @@ class RuntimeTest : public ::testing::Test {
   storage::TemporaryFolder folder;
   std::string path = folder / "words";
 };
+
+/// Ends with 0 if a Runtime raises the soft limit of open files, which is 1024 on most systems.
+[[noreturn]] void end_with_raised_limit() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max / 2;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  const Runtime runtime;
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  ::_exit(limit.rlim_cur == limit.rlim_max ? 0 : 1);
+}
+
+TEST(RuntimeLimit, of_open_files_is_raised) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // in a process that has made no Runtime
+  EXPECT_EXIT(end_with_raised_limit(), testing::ExitedWithCode(0), "");
+}
 
 // Files.
 

@@ -28,9 +28,11 @@ unsigned copiers(unsigned wanted) {
   return std::clamp(std::thread::hardware_concurrency() / kCoresPerCopier, 1U, kCopiersMax);
 }
 
-/// On the thread of a queue, which runs where the thread may run that made it: away from there, if
-/// that one is bound to less than the process was given. Who is not bound leaves it to the system.
+/// Where the user has said where service threads run, there. Else, on the thread of a queue, which
+/// runs where the thread may run that made it: away from there, if that one is bound to less than
+/// the process was given. Who is not bound leaves it to the system.
 std::vector<int> cores_for_copying(WriterCores wanted) {
+  if (!service_processors().empty()) return {};
   const std::vector<int> bound = processors_of_this_thread();
   if (wanted == WriterCores::kAnywhere || bound == processors_at_start()) return {};
   return processors_apart(processors_of_machine(), processors_at_start(), bound);

@@ -15,6 +15,7 @@
 
 #include "base/assert.hpp"
 #include "base/checked_cast.hpp"
+#include "base/free_memory.hpp"
 #include "shm/double_mapping.hpp"
 #include "shm/memfd.hpp"
 
@@ -25,21 +26,10 @@ namespace {
 /// Less is not worth a look at what the machine has left.
 constexpr std::uint64_t kLookBytesMin = 4U << 20U;
 
-/// What the machine can give without swapping; no value where it does not say.
-std::optional<std::uint64_t> available_bytes() {
-  std::ifstream lines("/proc/meminfo");
-  for (std::string word; lines >> word;) {
-    std::uint64_t kibibytes = 0;
-    if (word == "MemAvailable:" && lines >> kibibytes) return kibibytes << 10U;
-    lines.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
-  return std::nullopt;
-}
-
 /// The kernel ends a process that takes more than there is, instead of refusing it.
 Status check_available(std::uint64_t wanted_bytes) {
   if (wanted_bytes < kLookBytesMin) return {};
-  const auto available = available_bytes();
+  const auto available = free_memory_bytes();
   if (!available || *available >= wanted_bytes) return {};
   return failure({.kind = ErrorClass::kLimit,
                   .operation = "take memory",

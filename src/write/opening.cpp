@@ -93,6 +93,13 @@ MemoryShares shares_of(const Crew& crew, const Routes& routes, const WritePlan& 
   return shares;
 }
 
+/// Nothing says that steps of a new dataset are as large as a bound that free memory allowed.
+std::uint64_t ready_bytes(const Decision& decision, std::uint64_t staging_bytes) {
+  const std::uint64_t most = StagingOptions().ready_bytes;
+  const bool is_guess = !decision.found.has_steps && staging_bytes > most;
+  return is_guess ? kMemoryBytesDefault : most;
+}
+
 /// What a rank needs for its part, but for the connections, which all make together.
 struct Furniture {
   std::unique_ptr<FileLane> lane;
@@ -115,6 +122,7 @@ Result<Furniture> furnish(const Decision& decision, const OpenRequest& request, 
   if (shares.staging_bytes > 0) {
     auto staging = Staging::make({.memory_bytes = shares.staging_bytes,
                                   .segment_bytes = shares.segment_bytes,
+                                  .ready_bytes = ready_bytes(decision, shares.staging_bytes),
                                   .source = request.buffers});
     if (!staging) return failure(staging.error());
     furniture.staging = std::move(*staging);

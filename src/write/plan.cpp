@@ -122,7 +122,10 @@ Result<std::uint64_t> choose_memory(const WriteFacts& facts, const WritePlan& pl
   }
   if (plan.memory_bytes != 0) return std::max(least, plan.memory_bytes);
   const std::uint64_t step = facts.bytes_most();
-  std::uint64_t memory = step == 0 ? kMemoryBytesDefault : step;
+  // Memory is taken as the first step needs it, so this is a bound and no cost.
+  const std::uint64_t for_any =
+      std::clamp(facts.free_bytes, kMemoryBytesDefault, kMemoryBytesNewMax);
+  std::uint64_t memory = step == 0 ? for_any : step;
   memory = std::min(memory, kMemoryBytesLimits.max);
   if (facts.available_bytes != 0) memory = std::min(memory, facts.available_bytes);
   return std::max(memory / plan.unit_bytes * plan.unit_bytes, least);
@@ -238,7 +241,7 @@ std::chrono::milliseconds stall_max(const WritePlan& plan) {
 
 std::chrono::milliseconds put_wait_max(const WritePlan& plan) {
   if (plan.when_full == WhenFull::kFail) return std::chrono::milliseconds::zero();
-  return plan.schedule == Schedule::kCollective ? plan.deadline : stall_max(plan);
+  return plan.deadline;
 }
 
 }  // namespace forebay::write

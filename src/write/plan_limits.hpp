@@ -31,6 +31,8 @@ inline constexpr std::uint64_t kUnitBytesDefault = 4_MiB;
 /// No unit is chosen below this: requests would cost more than bytes.
 inline constexpr std::uint64_t kUnitBytesSmall = 64_KiB;
 inline constexpr std::uint64_t kMemoryBytesDefault = 64_MiB;
+/// No more is chosen for steps of which nothing is known.
+inline constexpr std::uint64_t kMemoryBytesNewMax = 1_GiB;
 /// One is filled while another is written.
 inline constexpr std::uint64_t kUnitsMin = 2;
 /// Chunks are no longer than this, so that each fits a message.

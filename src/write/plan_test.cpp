@@ -126,6 +126,12 @@ TEST(WritePlan, has_units_and_memory_that_suit_the_step) {
   WriteFacts facts = facts_of(1, 2, StorageKind::kLocal);
   EXPECT_EQ(plan_write(facts)->unit_bytes, 4_MiB);
   EXPECT_EQ(plan_write(facts)->memory_bytes, 64_MiB);
+  facts.free_bytes = 300_MiB;
+  EXPECT_EQ(plan_write(facts)->memory_bytes, 300_MiB) << "taken as the first step needs it";
+  facts.free_bytes = 100_GiB;
+  EXPECT_EQ(plan_write(facts)->memory_bytes, 1_GiB);
+  facts.free_bytes = 1_MiB;
+  EXPECT_EQ(plan_write(facts)->memory_bytes, 64_MiB);
   facts.step_bytes = {100_MiB + 5, 30_MiB};
   EXPECT_EQ(plan_write(facts)->memory_bytes, 100_MiB);
   facts.step_bytes = {1_MiB};
@@ -215,20 +221,19 @@ TEST(WritePlan, refuses_memory_that_is_not_there) {
   EXPECT_EQ(error_class(plan_write(facts)), ErrorClass::kLimit);
 }
 
-TEST(WritePlan, gives_ranks_that_compute_unevenly_ten_minutes_and_stalled_storage_one) {
+TEST(WritePlan, gives_ranks_that_compute_unevenly_and_put_ten_minutes_and_the_rest_one) {
   const WritePlan plan = plan_write(facts_of(1, 4), {.strategy = Strategy::kBaton}).value();
   EXPECT_EQ(plan.deadline, std::chrono::minutes(10));
   EXPECT_EQ(stall_max(plan), std::chrono::minutes(1));
-  EXPECT_EQ(put_wait_max(plan), std::chrono::minutes(1));
+  EXPECT_EQ(put_wait_max(plan), plan.deadline);
   WritePlan hasty = plan;
   hasty.deadline = std::chrono::milliseconds(1500);
   EXPECT_EQ(stall_max(hasty), hasty.deadline);
   EXPECT_EQ(put_wait_max(hasty), hasty.deadline);
 }
 
-TEST(WritePlan, lets_put_wait_for_the_slowest_rank_where_ranks_write_together) {
+TEST(WritePlan, lets_put_wait_for_nothing_where_it_shall_fail) {
   WritePlan plan = plan_write(facts_of(1, 4), {.strategy = Strategy::kCollective}).value();
-  EXPECT_EQ(put_wait_max(plan), plan.deadline);
   plan.when_full = WhenFull::kFail;
   EXPECT_EQ(put_wait_max(plan), std::chrono::milliseconds::zero());
 }
