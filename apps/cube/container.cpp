@@ -3,16 +3,15 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
+
+#include "cube/tar_extension.hpp"
 
 namespace forebay::cube {
 
 namespace {
-
-constexpr char kGnuLongName = 'L';
-constexpr char kPaxMember = 'x';
-constexpr char kPaxAll = 'g';
 
 /// Goes through an archive block by block.
 class Walk {
@@ -71,7 +70,9 @@ class Walk {
     return {};
   }
 
-  Status take(const TarHeader& header) {
+  Status take(TarHeader header) {
+    if (next_.name) header.name = *next_.name;
+    if (next_.size_bytes) header.size_bytes = *next_.size_bytes;
     const std::uint64_t begin = offset_ + kTarBlockBytes;
     const std::uint64_t left = source_.size_bytes() - begin;
     if (header.size_bytes > left) {
@@ -79,20 +80,29 @@ class Walk {
           ErrorClass::kShortFile, source_.size_bytes(),
           fmt::format("{} bytes of member {} are missing", header.size_bytes - left, header.name));
     }
-    if (header.kind == kGnuLongName || header.kind == kPaxMember || header.kind == kPaxAll) {
-      return fail(ErrorClass::kUnsupported, offset_,
-                  "a member with an extended header, which no profile needs; pack it again in the "
-                  "format ustar");
-    }
     if (!header.checksum_is_right) {
       remark(offset_, fmt::format("the header of {} has a wrong checksum", header.name));
     }
-    if (header.is_file()) {
-      if (const Status added = add(header, begin); !added) return added;
-    }
+    const Status taken = is_tar_extension(header.kind) ? extend(header, begin)
+                         : header.is_file()            ? add(header, begin)
+                                                       : Status();
+    if (!taken) return taken;
+    if (!is_tar_extension(header.kind)) next_ = {};
     // The last member need not be filled up.
     offset_ = begin + std::min(in_blocks(header.size_bytes), left);
     return {};
+  }
+
+  Status extend(const TarHeader& header, std::uint64_t begin) {
+    if (header.size_bytes > kTarExtensionBytesMax) {
+      return fail(ErrorClass::kDamage, offset_,
+                  fmt::format("an extended header of {} bytes", header.size_bytes));
+    }
+    std::string body(header.size_bytes, '\0');
+    if (Status read = source_.read(begin, std::as_writable_bytes(std::span(body))); !read)
+      return read;
+    const Status added = next_.add(header.kind, body);
+    return added ? added : failure(inside(added.error(), source_.path(), offset_));
   }
 
   Status add(const TarHeader& header, std::uint64_t begin) {
@@ -124,6 +134,7 @@ class Walk {
   const ByteSource& source_;
   Container container_;
   std::set<std::string> names_;
+  TarExtension next_;  ///< of the next member that is no extended header
   std::uint64_t offset_ = 0;
   bool ended_ = false;
 };

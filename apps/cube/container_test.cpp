@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cube/tar_extension.hpp"
 #include "cube/testing.hpp"
 
 namespace forebay::cube {
@@ -100,6 +101,31 @@ TEST(Container, a_missing_end_and_a_wrong_checksum_are_remarks) {
   EXPECT_EQ(unfilled->find("a")->bytes.size, 3U);
 }
 
+TEST(Container, extended_headers_name_the_member_behind_them) {
+  const auto container =
+      Archive()
+          .member("PaxHeaders/a", "17 path=./a.data\n22 mtime=1700000000.5\n", 'x')
+          .member("a.dat", "123")
+          .member("././@LongLink", std::string("b.data\0", 7), 'L')
+          .member("b.da", "4567")
+          .member("c", "8")
+          .zeros(2)
+          .read();
+  ASSERT_TRUE(container) << container.error().message();
+  ASSERT_EQ(container->members.size(), 3U);
+  ASSERT_NE(container->find("a.data"), nullptr);
+  EXPECT_EQ(container->find("a.data")->bytes.size, 3U);
+  ASSERT_NE(container->find("b.data"), nullptr);
+  EXPECT_NE(container->find("c"), nullptr) << "they count for one member";
+}
+
+TEST(Container, the_size_of_an_extended_header_counts) {
+  const auto container =
+      Archive().member("p", "10 size=3\n", 'x').member("a", "123456").zeros(2).read();
+  ASSERT_TRUE(container) << container.error().message();
+  EXPECT_EQ(container->find("a")->bytes.size, 3U);
+}
+
 void expect_refused(const Archive& archive, ErrorClass kind, std::uint64_t offset) {
   const auto container = archive.read();
   ASSERT_FALSE(container);
@@ -117,8 +143,13 @@ TEST(Container, damage_is_an_error_with_its_place) {
   expect_refused(Archive().member("a", "1").member("a", "2").zeros(2), ErrorClass::kDamage, 1024);
   expect_refused(Archive().member("a", "1").member("b", "2").set(1024 + 257, 'x').set(1024, 'y'),
                  ErrorClass::kDamage, 1024);
-  expect_refused(Archive().member("x", "long", 'L').zeros(2), ErrorClass::kUnsupported, 0);
-  expect_refused(Archive().member("x", "pax", 'x').zeros(2), ErrorClass::kUnsupported, 0);
+  for (const char* const body :
+       {"pax", "7 path=", "99 path=a\n", "8 path=ab", "12 size=many\n", " path=a\n", "0 path=a\n"})
+    expect_refused(Archive().member("x", body, 'x').zeros(2), ErrorClass::kDamage, 0);
+  expect_refused(Archive().member("x", std::string(kTarExtensionBytesMax + 1, ' '), 'x').zeros(2),
+                 ErrorClass::kDamage, 0);
+  expect_refused(Archive().member("x", "22 GNU.sparse.major=1\n", 'x').zeros(2),
+                 ErrorClass::kUnsupported, 0);
   expect_refused(Archive().member("\x1f\x8b", "gzip"), ErrorClass::kUnsupported, 0);
 }
 
