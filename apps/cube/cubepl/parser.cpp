@@ -57,14 +57,18 @@ struct Outside {
   std::string_view advice;
 };
 
-constexpr std::array<Outside, 7> kOutside = {
+constexpr std::array<Outside, 11> kOutside = {
     {{"metric::call::", "values of other call paths cannot be asked for"},
      {"cube::metric::prederived::", "define the metric in the specification"},
      {"cube::metric::postderived::", "define the metric in the specification"},
      {"cube::metric::plus::", "write <cubeplaggr cubeplaggrtype=plus> in the specification"},
      {"cube::metric::minus::", "write <cubeplaggr cubeplaggrtype=minus> in the specification"},
      {"cube::init::metric::", "write <cubeplinit> in the specification"},
-     {"random", "equal input shall give equal output"}}};
+     {"random", "equal input shall give equal output"},
+     {"ln", "write log(x), which is the natural logarithm"},
+     {"cot", "write 1 / tan(x)"},
+     {"acot", "write atan(1 / x), or 2 * atan(1) - atan(x) for values from 0 to pi"},
+     {"print", "a remapping prints nothing; remove it"}}};
 
 std::optional<Op> find_op(std::span<const OpName> names, const Token& token) {
   if (token.kind != TokenKind::kSymbol && token.kind != TokenKind::kWord) return std::nullopt;

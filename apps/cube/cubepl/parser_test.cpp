@@ -159,6 +159,10 @@ TEST(Parser, what_is_outside_is_refused_with_advice) {
               HasSubstr("define the metric in the specification"));
   EXPECT_THAT(refused("{ cube::init::metric::x << 1 >>; return 0; }"), HasSubstr("<cubeplinit>"));
   EXPECT_THAT(refused("{ cube::metric::plus::x << 1 >>; return 0; }"), HasSubstr("<cubeplaggr"));
+  EXPECT_THAT(refused("ln(2)"), HasSubstr("'ln' is not executed: write log(x)"));
+  EXPECT_THAT(refused("cot(2)"), HasSubstr("'cot' is not executed: write 1 / tan(x)"));
+  EXPECT_THAT(refused("acot(2)"), HasSubstr("'acot' is not executed: write atan(1 / x)"));
+  EXPECT_THAT(refused("{ print(2); return 0; }"), HasSubstr("'print' is not executed"));
 }
 
 std::string repeated(std::string_view text, int times) {

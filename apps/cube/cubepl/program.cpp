@@ -144,6 +144,17 @@ class Compiler {
     return name.starts_with("cube::") || name.starts_with("calculation::");
   }
 
+  /// The form of later versions of Cube, for names of the first ones.
+  static std::string other_name_of(std::string_view name) {
+    constexpr std::string_view kBegin = "calculation::";
+    const std::size_t end = name.rfind("::");
+    if (!name.starts_with(kBegin) || end <= kBegin.size()) return {};
+    const std::string_view kind = name.substr(kBegin.size(), end - kBegin.size());
+    const std::string fact = fmt::format("cube::{}", name.substr(kBegin.size()));
+    if (!find_fact(fact)) return {};
+    return fmt::format("; write ${{{}}}[${{calculation::{}::id}}]", fact, kind);
+  }
+
   void variable(const Job& job, Node& node) {
     if (!is_reserved(node.text)) {
       own_variable(node);
@@ -160,7 +171,10 @@ class Compiler {
       calculation(job, node, found->what);
     } else if (node.text.ends_with("sysid")) {
       refuse(job, node, fmt::format("{} is not known here; use the ids of its kind", node.text));
+    } else if (node.text.starts_with("calculation::")) {
+      refuse(job, node, fmt::format("{} does not exist{}", node.text, other_name_of(node.text)));
     } else {
+      // Score-P's own specification asks for such.
       note(job, node, fmt::format("{} does not exist and has no value", node.text));
     }
   }

@@ -90,6 +90,15 @@ TEST(Program, reserved_names_are_not_for_scripts) {
               HasSubstr("\"uom\" cannot be set"));
 }
 
+// They had no value, so that a metric was zero everywhere.
+TEST(Program, names_of_calculations_that_do_not_exist_are_refused) {
+  EXPECT_THAT(refusal_inside("<cubepl>${calculation::weather}</cubepl>"),
+              HasSubstr("calculation::weather does not exist"));
+  EXPECT_THAT(refusal_inside("<cubepl>${calculation::region::name} =~ /^MPI_/</cubepl>"),
+              HasSubstr("calculation::region::name does not exist; write "
+                        "${cube::region::name}[${calculation::region::id}]"));
+}
+
 TEST(Program, what_may_not_be_meant_is_a_note) {
   EXPECT_THAT(notes_of("<cubepl>${cube::region::mangled_name}[1] eq \"\"</cubepl>"),
               ElementsAre(HasSubstr("metric m, cubepl, line 2, column 69: "
