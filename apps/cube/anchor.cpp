@@ -25,4 +25,31 @@ Result<MetricKind> parse_metric_kind(std::string_view text) {
                   .cause = fmt::format("'{}' is no kind of metric that is known", text)});
 }
 
+bool is_selected(const Metric& metric, std::string_view selector) {
+  return metric.unique_name == selector ||
+         (selector.starts_with('#') && selector.substr(1) == std::to_string(metric.id));
+}
+
+Result<std::size_t> find_metric(const Anchor& anchor, std::string_view selector) {
+  std::vector<std::size_t> found;
+  for (std::size_t place = 0; place < anchor.metrics.size(); ++place)
+    if (is_selected(anchor.metrics[place], selector)) found.push_back(place);
+  if (found.size() == 1) return found.front();
+  if (found.empty())
+    return failure(
+        {.kind = ErrorClass::kNotFound,
+         .operation = "find a metric",
+         .cause = fmt::format("there is no metric {}; forebay cube info lists them", selector)});
+  std::string candidates;
+  for (const std::size_t place : found) {
+    const Metric& metric = anchor.metrics[place];
+    candidates += fmt::format("{}#{} ({}, {})", candidates.empty() ? "" : ", ", metric.id,
+                              name_of(metric.kind), metric.type.name());
+  }
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "find a metric",
+                  .cause = fmt::format("{} metrics are named '{}'; write one of {}", found.size(),
+                                       selector, candidates)});
+}
+
 }  // namespace forebay::cube

@@ -109,6 +109,14 @@ struct Anchor {
   }
 };
 
+/// The place of the metric that `selector` means: a unique name, or '#' and an id, for names that
+/// are empty or not unique. Fails with kNotFound, and with kInvalidArgument for a name that several
+/// metrics have, listing them.
+Result<std::size_t> find_metric(const Anchor& anchor, std::string_view selector);
+
+/// Whether `selector` means this metric of an anchor in which find_metric() finds it.
+bool is_selected(const Metric& metric, std::string_view selector);
+
 /// Unpacks `member` if it is a gzip stream, else gives it back. Fails with kDamage, and kLimit
 /// above 4 GiB.
 Result<std::string> anchor_text(std::string member);

@@ -21,12 +21,12 @@ constexpr Arguments::Bounds kLevels{kPackingLevelMin, kPackingLevelMax};
 /// A row of a few locations, and more than any machine has.
 constexpr Arguments::Bounds kMemory{1ULL << 20U, 1ULL << 44U};
 
-/// Names with commas between them.
+/// Names with ends of lines between them: names may have commas.
 std::vector<std::string> names_in(const Arguments& arguments, std::string_view option) {
   std::vector<std::string> names;
   std::string_view rest = arguments.text(option).value_or(std::string_view{});
   while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(','), rest.size());
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
     if (end > 0) names.emplace_back(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }

@@ -30,6 +30,11 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+bool is_chosen(const std::vector<std::string>& selectors, const Metric& metric) {
+  return std::ranges::any_of(
+      selectors, [&](const std::string& selector) { return is_selected(metric, selector); });
+}
+
 /// Globals that a script names, to read or to assign them.
 std::set<std::uint32_t> globals_in(const cubepl::Code& code, bool only_assigned) {
   std::set<std::uint32_t> slots;
@@ -62,7 +67,7 @@ class MetricPlanner {
     }
     const Anchor& anchor = profile_.anchor();
     for (std::size_t i = 0; i < anchor.metrics.size(); ++i) {
-      if (!is_wanted(anchor.metrics[i].unique_name) || !is_of_profile_alone(i)) continue;
+      if (!is_wanted(anchor.metrics[i]) || !is_of_profile_alone(i)) continue;
       if (const Status added = add_other(i); !added) return failure(added.error());
     }
     return std::move(planned_);
@@ -73,6 +78,10 @@ class MetricPlanner {
   bool is_named(const std::string& name) const {
     return has(choice_.select, name) || has(choice_.inclusive, name) ||
            has(choice_.exclusive, name);
+  }
+  bool is_wanted(const Metric& metric) const {
+    return choice_.select.empty() || is_chosen(choice_.select, metric) ||
+           is_chosen(choice_.inclusive, metric) || is_chosen(choice_.exclusive, metric);
   }
   /// Whether the specification has no word about it.
   bool is_of_profile_alone(std::size_t i) const {
@@ -106,6 +115,7 @@ class MetricPlanner {
     const MetricSpecification& wanted = program_.specification.metrics[i];
     RemapMetric metric;
     Metric& description = metric.description;
+    description.id = kNone;
     description.unique_name = wanted.unique_name;
     description.display_name = wanted.display_name;
     description.unit = wanted.uom;
@@ -179,8 +189,8 @@ class MetricPlanner {
   }
 
   MetricKind wanted_kind(const Metric& metric, MetricKind otherwise) const {
-    if (has(choice_.inclusive, metric.unique_name)) return MetricKind::kInclusive;
-    if (has(choice_.exclusive, metric.unique_name)) return MetricKind::kExclusive;
+    if (is_chosen(choice_.inclusive, metric)) return MetricKind::kInclusive;
+    if (is_chosen(choice_.exclusive, metric)) return MetricKind::kExclusive;
     return otherwise;
   }
 

@@ -62,13 +62,9 @@ Status check_names(const Anchor& anchor,
                    const Specification& specification,
                    const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    if (specification.find(name) || find(anchor, name) != nullptr) continue;
-    return failure({.kind = ErrorClass::kNotFound,
-                    .operation = "remap",
-                    .path = specification.path,
-                    .cause = fmt::format("there is no metric {} in the profile or the "
-                                         "specification; forebay cube info lists the profile's",
-                                         name)});
+    if (specification.find(name)) continue;
+    const auto found = find_metric(anchor, name);
+    if (!found) return failure(located(found.error(), specification.path));
   }
   return {};
 }

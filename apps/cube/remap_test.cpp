@@ -195,7 +195,7 @@ TEST_F(Remap, what_needs_all_rows_at_once_says_that_it_needs_memory) {
 }
 
 TEST_F(Remap, select_writes_nothing_else) {
-  const Json report = remap({"--spec", specification(kTwo), "--select", "twice,visits"});
+  const Json report = remap({"--spec", specification(kTwo), "--select", "twice\nvisits"});
   const Json& metrics = report.at("profile").at("metrics");
   ASSERT_EQ(metrics.size(), 2U);
   EXPECT_EQ(metrics.at(0).at("name"), "twice");
@@ -269,10 +269,28 @@ std::string profile_of_two_that_share() {
 
 TEST_F(Remap, globals_of_other_metrics_of_the_profile_are_initialised) {
   testing::write_archive(a_, {{"anchor.xml", profile_of_two_that_share()}});
-  for (const std::string_view names : {"first", "first,second"}) {
+  for (const std::string_view names : {"first", "first\nsecond"}) {
     remap({"--exclusive", names});
     for (const Json& path : values(b_, "first"))
       EXPECT_EQ(path.at("values"), Json({42.0, 42.0, 42.0, 42.0})) << names;
+  }
+}
+
+TEST_F(Remap, metrics_of_any_name_can_be_selected) {
+  for (const std::string_view name : {"perf_raw::r1a8:u,k", "", "visits"}) {
+    SCOPED_TRACE(name);
+    Anchor anchor = testing::small_anchor();
+    anchor.metrics[1].unique_name = name;
+    testing::write_archive(a_, {{"anchor.xml", write_anchor(anchor)}});
+    const std::string selector = "#" + std::to_string(anchor.metrics[1].id);
+    const Json report = remap({"--select", selector});
+    ASSERT_EQ(report.at("profile").at("metrics").size(), 1U);
+    EXPECT_EQ(report.at("profile").at("metrics").at(0).at("name"), name);
+    if (name == "visits") {
+      expect_text(refusal({"--select", name}), "2 metrics are named 'visits'; write one of #");
+    } else if (!name.empty()) {
+      EXPECT_EQ(remap({"--select", name}).at("profile").at("metrics").size(), 1U);
+    }
   }
 }
 
@@ -296,7 +314,7 @@ TEST_F(Remap, what_is_switched_off_is_left_out) {
 
 TEST_F(Remap, a_metric_that_is_not_there_is_named) {
   expect_text(refusal({"--select", "nope"}), "there is no metric nope");
-  expect_text(refusal({"--inclusive", "time,nope"}), "there is no metric nope");
+  expect_text(refusal({"--inclusive", "time\nnope"}), "there is no metric nope");
   expect_text(refusal({"--exclusive", "nope"}), "there is no metric nope");
 }
 

@@ -45,19 +45,15 @@ tl::unexpected<Error> refuse(const ValuesOptions& options, ErrorClass kind, std:
       {.kind = kind, .operation = "read values", .path = options.path, .cause = std::move(cause)});
 }
 
-Result<std::size_t> find_metric(const Profile& profile, const ValuesOptions& options) {
-  const auto& metrics = profile.anchor().metrics;
-  const auto found = std::ranges::find(metrics, options.metric, &Metric::unique_name);
-  if (found == metrics.end()) {
-    return refuse(options, ErrorClass::kNotFound,
-                  fmt::format("there is no metric '{}'", options.metric));
-  }
-  if (!is_measured(found->kind)) {
+Result<std::size_t> find_measured(const Profile& profile, const ValuesOptions& options) {
+  const auto found = find_metric(profile.anchor(), options.metric);
+  if (!found) return failure(located(found.error(), options.path));
+  if (!is_measured(profile.anchor().metrics[*found].kind)) {
     return refuse(
         options, ErrorClass::kUnsupported,
         fmt::format("metric '{}' is derived and has no values of its own", options.metric));
   }
-  return static_cast<std::size_t>(found - metrics.begin());
+  return found;
 }
 
 }  // namespace
@@ -65,7 +61,7 @@ Result<std::size_t> find_metric(const Profile& profile, const ValuesOptions& opt
 Result<Json> values_of(const ValuesOptions& options) {
   const auto profile = open_profile(options.path);
   if (!profile) return failure(profile.error());
-  const auto metric = find_metric(*profile, options);
+  const auto metric = find_measured(*profile, options);
   if (!metric) return failure(metric.error());
   const Anchor& anchor = profile->anchor();
   const Metric& described = anchor.metrics[*metric];

@@ -184,7 +184,7 @@ def test_remap_shows_what_was_computed_and_how_well(forebay, answers):
         (
             ["remap", "f", "-o", "g", "-r", "s", "--select", "a", "--select", "b,c", "--inclusive",
              "d", "--exclusive", "e", "--compress", "--level", 3, "--threads", 2, "--memory", "1G"],
-            ["remap", "f", "--output", "g", "--spec", "s", "--select", "a,b,c", "--inclusive", "d",
+            ["remap", "f", "--output", "g", "--spec", "s", "--select", "a\nb,c", "--inclusive", "d",
              "--exclusive", "e", "--compress", "--level", "3", "--threads", "2", "--memory", "1G",
              "--progress"],
         ),

@@ -223,13 +223,13 @@ def test_flavours_are_what_numpy_makes_of_them(cube, made, tmp_path):
     names = ["visits", "time", "PAPI_TOT_INS"]
     kinds = {name: found.kind(name) for name in names}
     assert set(kinds.values()) == {"EXCLUSIVE", "INCLUSIVE"}
-    sums = ",".join(name for name in names if kinds[name] == "EXCLUSIVE")
-    rests = ",".join(name for name in names if kinds[name] == "INCLUSIVE")
+    sums = "\n".join(name for name in names if kinds[name] == "EXCLUSIVE")
+    rests = "\n".join(name for name in names if kinds[name] == "INCLUSIVE")
     report = cube("remap", made, "--output", out, "--inclusive", sums, "--exclusive", rests)
     assert report["converted"]["metrics"] == len(names)
     after = Found(out)
     for name in names:
-        expected = found.inclusive(name) if name in sums.split(",") else found.exclusive(name)
+        expected = found.inclusive(name) if name in sums.split("\n") else found.exclusive(name)
         np.testing.assert_allclose(after.stored(name), expected, 1e-12, 1e-12, err_msg=name)
         assert after.kind(name) != kinds[name]
 

@@ -111,7 +111,7 @@ def diff(first, second, json_file, **options):
 def remap(file, json_file, ranks, **options):
     """Write a profile with the metrics that a remapping specification makes of those of FILE."""
     for name in ("select", "inclusive", "exclusive"):
-        options[name] = ",".join(options[name]) or None
+        options[name] = "\n".join(options[name]) or None
     document = ask("remap", (file,), options, ranks=ranks).document
     report(document, json_file, lambda console: _tables().print_remapped(console, document))
 

@@ -45,7 +45,7 @@ def _metric_table(metrics: list[dict]):
     depths = _depths(metrics)
     for metric in metrics:
         result.add_row(
-            "  " * depths[metric["id"]] + escape(metric["name"]),
+            "  " * depths[metric["id"]] + escape(metric["name"] or f"#{metric['id']}"),
             metric["kind"].lower().replace("_", " "),
             metric["type"],
             escape(metric["unit"]),
