@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cube/anchor.hpp"
 
+#include <algorithm>
+#include <new>
+
 #include <gtest/gtest.h>
 
 #include "cube/anchor_text.hpp"
+#include "cube/at_once.hpp"
 #include "cube/testing.hpp"
 
 namespace forebay::cube {
@@ -129,6 +133,7 @@ TEST(Anchor, quotes_are_added_to_attributes_alone) {
   EXPECT_EQ(with_quotes("<a rowwise=false>rowwise=x rowwise=y</a><b rowwise=\"z\"/>"),
             "<a rowwise=\"false\">rowwise=x rowwise=y</a><b rowwise=\"z\"/>");
   EXPECT_EQ(with_quotes("<a rowwise="), "<a rowwise=");
+  EXPECT_EQ(with_quotes("<a rowwise=x rowwise=y/>"), "<a rowwise=\"x\" rowwise=\"y\"/>");
   EXPECT_EQ(with_quotes("<a rowwise=f"), "<a rowwise=\"f\"");
 }
 
@@ -228,6 +233,30 @@ TEST(Anchor, a_packed_text_is_unpacked_and_a_broken_one_refused) {
   packed.resize(packed.size() / 2);
   ASSERT_FALSE(anchor_text(packed));
   EXPECT_EQ(anchor_text(packed).error().kind(), ErrorClass::kDamage);
+}
+
+TEST(Anchor, a_packed_text_that_grows_without_measure_is_a_limit) {
+  const std::string packed = testing::gzipped(std::string(40'000'000, ' '));
+  const auto text = anchor_text(packed);
+  ASSERT_FALSE(text) << packed.size();
+  EXPECT_EQ(text.error().kind(), ErrorClass::kLimit);
+}
+
+// Searching back for the bracket, and forward for the other name, took a minute for each 40,000.
+TEST(Anchor, attributes_without_quotes_take_time_as_the_text_is_long) {
+  constexpr int kAttributes = 400'000;
+  std::string text = "<a";
+  for (int i = 0; i < kAttributes; ++i)
+    text += " rowwise=false";
+  const std::string quoted = with_quotes(text + "/></metrics>");
+  EXPECT_EQ(std::ranges::count(quoted, '"'), 2 * kAttributes);
+}
+
+TEST(Anchor, threads_without_memory_are_an_error) {
+  const Status done =
+      for_each_at_once(8, 2, [](std::uint64_t, unsigned) -> Status { throw std::bad_alloc(); });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind(), ErrorClass::kLimit);
 }
 
 }  // namespace

@@ -13,41 +13,44 @@ namespace forebay::cube {
 namespace {
 
 constexpr std::uint64_t kAnchorBytesMax = 4ULL << 30U;
+/// Descriptions of a million locations, which repeat themselves most, become 60 times smaller.
+constexpr std::uint64_t kAnchorGrowthMax = 200;
+constexpr std::uint64_t kAnchorBytesAlways = 16ULL << 20U;
 constexpr std::array<std::string_view, 2> kBareAttributes{"cubeplaggrtype=", "rowwise="};
 
-/// The first attribute without quotes from `begin` on: where its value begins; npos if none.
-std::size_t find_bare(std::string_view text, std::size_t begin) {
-  std::size_t first = std::string_view::npos;
+/// Behind the '=' if one of these attributes, which must be in a tag and without quotes, begins at
+/// the blank at `at`; else npos.
+std::size_t bare_value_at(std::string_view text, std::size_t at) {
   for (const std::string_view name : kBareAttributes) {
-    for (std::size_t at = text.find(name, begin); at < first; at = text.find(name, at + 1)) {
-      const std::size_t value = at + name.size();
-      const bool is_attribute = at > 0 && text[at - 1] == ' ' && value < text.size();
-      if (!is_attribute || text[value] == '"' || text[value] == '\'') continue;
-      // In content the bracket before it is one that closes a tag.
-      const std::size_t bracket = text.find_last_of("<>", at);
-      if (bracket == std::string_view::npos || text[bracket] != '<') continue;
-      first = value;
-    }
+    if (!text.substr(at + 1).starts_with(name)) continue;
+    const std::size_t value = at + 1 + name.size();
+    const bool is_bare = value < text.size() && text[value] != '"' && text[value] != '\'';
+    return is_bare ? value : std::string_view::npos;
   }
-  return first;
+  return std::string_view::npos;
 }
 
 }  // namespace
 
-// Metrics are at the beginning, and what follows may be many megabytes of locations.
+// Metrics are at the beginning, and what follows may be many megabytes of locations. One pass:
+// whether a place is in a tag is what the last bracket before it says.
 std::string with_quotes(std::string text) {
   const std::string_view metrics = std::string_view(text).substr(0, text.rfind("</metrics"));
-  if (find_bare(metrics, 0) == std::string_view::npos) return text;
   std::string result;
-  result.reserve(text.size() + 64);
   std::size_t done = 0;
-  for (std::size_t value = find_bare(metrics, 0); value != std::string_view::npos;
-       value = find_bare(metrics, done)) {
+  bool is_in_tag = false;
+  for (std::size_t at = 0; at < metrics.size(); ++at) {
+    if (metrics[at] == '<' || metrics[at] == '>') is_in_tag = metrics[at] == '<';
+    if (!is_in_tag || metrics[at] != ' ') continue;
+    const std::size_t value = bare_value_at(metrics, at);
+    if (value == std::string_view::npos) continue;
     const std::size_t end = std::min(text.find_first_of(" />\n", value), text.size());
     result.append(text, done, value - done).append("\"");
     result.append(text, value, end - value).append("\"");
     done = end;
+    at = end - 1;
   }
+  if (done == 0) return text;
   return result.append(text, done);
 }
 
@@ -115,7 +118,8 @@ std::string escaped_attribute(std::string_view text) {
 
 Result<std::string> anchor_text(std::string member) {
   if (!member.starts_with("\x1f\x8b")) return member;
-  return inflate_gzip(std::as_bytes(std::span(member)), kAnchorBytesMax);
+  const std::uint64_t limit = std::max(kAnchorBytesAlways, member.size() * kAnchorGrowthMax);
+  return inflate_gzip(std::as_bytes(std::span(member)), std::min(limit, kAnchorBytesMax));
 }
 
 }  // namespace forebay::cube

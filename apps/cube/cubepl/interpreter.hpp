@@ -34,7 +34,7 @@ struct Place {
 
 /// What runs may use up; reaching one is an Error.
 struct Limits {
-  std::uint64_t init_steps = std::uint64_t{1} << 28U;   ///< statements and turns of one cubeplinit
+  std::uint64_t init_steps = std::uint64_t{1} << 24U;   ///< statements and turns of one cubeplinit
   std::uint64_t value_steps = std::uint64_t{1} << 20U;  ///< of one evaluation
   std::size_t global_elements = std::size_t{1} << 26U;  ///< of all globals
   std::size_t local_elements = std::size_t{1} << 20U;   ///< of all other variables of one run

@@ -285,6 +285,7 @@ class Compiler {
   /// Follows what each metric needs, and how deep that goes.
   void check_rings() {
     depths_.assign(program_.metrics.size(), std::nullopt);
+    uses_.assign(program_.metrics.size(), 1);
     for (std::size_t i = 0; i < program_.metrics.size() && !error_; ++i)
       depth_of(i);
   }
@@ -304,13 +305,25 @@ class Compiler {
     }
     open_.push_back(metric);
     std::uint32_t below = 0;
-    for (const Node& node : code.tree.nodes)
-      if (node.op == Op::kMetric) below = std::max(below, depth_of(node.slot));
+    for (const Node& node : code.tree.nodes) {
+      if (node.op != Op::kMetric) continue;
+      below = std::max(below, depth_of(node.slot));
+      uses_[metric] += program_.is_input(node.slot) ? 1 : uses_[node.slot];
+    }
     open_.pop_back();
+    if (uses_[metric] > kUsesMax) fail(too_many_uses(code));
     const std::uint32_t depth = below + code.tree[code.tree.root].depth;
     if (depth > kTotalDepthMax) fail(too_deep(code));
     depths_[metric] = depth;
     return depth;
+  }
+
+  static Error too_many_uses(const Code& code) {
+    return code.error_at(
+        code.tree[code.tree.root], ErrorClass::kLimit,
+        fmt::format("more than {} values of other metrics for one, along metrics that use each "
+                    "other; keep a value that is used twice in a variable",
+                    kUsesMax));
   }
 
   static Error too_deep(const Code& code) {
@@ -335,6 +348,7 @@ class Compiler {
   std::unordered_map<std::string, std::uint32_t> locals_;
   std::unordered_map<std::string, std::uint32_t> patterns_;
   std::vector<std::optional<std::uint32_t>> depths_;
+  std::vector<std::uint64_t> uses_;
   std::vector<std::size_t> open_;
   std::optional<Error> error_;
 };

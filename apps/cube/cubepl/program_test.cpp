@@ -146,6 +146,18 @@ TEST(Program, metrics_that_need_each_other_are_a_ring) {
               HasSubstr("metrics need each other in a ring: b needs c needs b"));
 }
 
+// Each uses the one before twice: the last would be computed from 2 to the 60th values.
+TEST(Program, values_that_need_too_many_others_are_a_limit) {
+  std::string metrics = metric("m0", "POSTDERIVED", "<cubepl>1</cubepl>");
+  for (int i = 1; i <= 60; ++i)
+    metrics += metric(fmt::format("m{}", i), "POSTDERIVED",
+                      fmt::format("<cubepl>metric::m{0}() + metric::m{0}()</cubepl>", i - 1));
+  const auto program = program_of(specification(metrics));
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().kind(), ErrorClass::kLimit);
+  EXPECT_THAT(program.error().message(), HasSubstr("metric m16"));
+}
+
 TEST(Program, long_ways_through_metrics_are_a_limit) {
   std::string metrics;
   for (int i = 0; i < 5000; ++i)
