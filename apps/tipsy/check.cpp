@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tipsy/check.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "tipsy/findings.hpp"
@@ -58,9 +60,20 @@ Json problems_json(const Findings& findings, const Snapshot& snapshot) {
         problem(ErrorClass::kDamage, snapshot.file_bytes - snapshot.trailing_bytes, 1,
                 fmt::format("{} bytes follow the last record", snapshot.trailing_bytes)));
   }
+  const double time = snapshot.header.time;
+  if (!(std::abs(time) < kImplausible))
+    problems.push_back(problem(ErrorClass::kDamage, 0, 1,
+                               std::isfinite(time)
+                                   ? fmt::format("the time {:g} has an absurd magnitude", time)
+                                   : "the time is not finite"));
+  if (snapshot.counts.total() != snapshot.header.nbodies && !snapshot.pad_used)
+    problems.push_back(problem(ErrorClass::kDamage, 8, 1,
+                               fmt::format("nbodies is {}, but the families sum to {}",
+                                           snapshot.header.nbodies, snapshot.counts.total())));
   add_suspicion(findings.not_finite, "have numbers that are not finite", problems);
   add_suspicion(findings.implausible, "have numbers of an absurd magnitude", problems);
   add_suspicion(findings.negative_mass, "have a mass below zero", problems);
+  add_suspicion(findings.zero, "are nothing but zeros", problems);
   return problems;
 }
 

@@ -37,11 +37,12 @@ std::vector<std::string_view> with_precision(std::vector<std::string_view> flags
   return flags;
 }
 
-const ArgumentRules kInfoRules{with_precision({}), {}};
+const ArgumentRules kInfoRules{with_precision({}), {"--counts-from"}};
 const ArgumentRules kCheckRules{with_precision({"--progress", "--cold"}),
-                                {"--source", "--tasks", "--threads", "--budget"}};
-const ArgumentRules kAnalyseRules{with_precision({"--progress", "--cold"}),
-                                  {"--source", "--tasks", "--threads", "--budget", "--shells"}};
+                                {"--source", "--tasks", "--threads", "--budget", "--counts-from"}};
+const ArgumentRules kAnalyseRules{
+    with_precision({"--progress", "--cold"}),
+    {"--source", "--tasks", "--threads", "--budget", "--shells", "--counts-from"}};
 const ArgumentRules kGenerateRules{
     with_precision({"--progress"}),
     {"--size", "--gas", "--dark", "--star", "--seed", "--threads", "--byte-order", "--header"}};
@@ -70,6 +71,13 @@ Result<std::optional<Precision>> precision_word(const Arguments& arguments) {
   return std::optional(kPrecisions[(positions ? 1U : 0U) + (velocities ? 2U : 0U)]);
 }
 
+Result<CountsFrom> counts_from(const Arguments& arguments) {
+  constexpr std::array<std::string_view, 2> kNames{"header", "families"};
+  return choice(arguments, "--counts-from", kNames, 0).map([](std::size_t place) {
+    return static_cast<CountsFrom>(place);
+  });
+}
+
 Result<std::uint64_t> thread_count(const Arguments& arguments) {
   const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
   return arguments.number("--threads", cores, {1, kThreadsMax});
@@ -84,6 +92,8 @@ Result<RunOptions> run_options(const Arguments& arguments) {
   constexpr std::array<std::string_view, 2> kSources{"forebay", "ifstream"};
   const auto word = precision_word(arguments);
   if (!word) return failure(word.error());
+  const auto from = counts_from(arguments);
+  if (!from) return failure(from.error());
   const auto source = choice(arguments, "--source", kSources, 0);
   if (!source) return failure(source.error());
   const auto tasks = arguments.number("--tasks", 4096, {1, kTasksMax});
@@ -95,6 +105,7 @@ Result<RunOptions> run_options(const Arguments& arguments) {
   return RunOptions{
       .path = arguments.path(),
       .word = *word,
+      .counts_from = *from,
       .source = {*source == 0 ? SourceKind::kForebay : SourceKind::kIfstream, *budget},
       .tasks = *tasks,
       .threads = static_cast<unsigned>(*threads),
@@ -103,8 +114,8 @@ Result<RunOptions> run_options(const Arguments& arguments) {
 }
 
 /// The header of `path`, read through plain streams: nothing is gained by an agent.
-Result<Snapshot> inspect(const std::string& path, std::optional<Precision> word) {
-  RunOptions options{.path = path, .word = word, .source = {SourceKind::kIfstream, {}}};
+Result<Snapshot> inspect(RunOptions options) {
+  options.source = {SourceKind::kIfstream, {}};
   const auto run = Run::open(options);
   if (!run) return failure(run.error());
   return (*run)->snapshot();
@@ -113,7 +124,10 @@ Result<Snapshot> inspect(const std::string& path, std::optional<Precision> word)
 Result<Json> run_info(const Arguments& arguments) {
   const auto word = precision_word(arguments);
   if (!word) return failure(word.error());
-  const Result<Snapshot> snapshot = inspect(arguments.path(), *word);
+  const auto from = counts_from(arguments);
+  if (!from) return failure(from.error());
+  const Result<Snapshot> snapshot =
+      inspect({.path = arguments.path(), .word = *word, .counts_from = *from});
   if (!snapshot) return failure(snapshot.error());
   return Json{{"snapshot", to_json(*snapshot)}};
 }
@@ -187,7 +201,7 @@ Result<Json> run_generate(const Arguments& arguments) {
                                 .progress = progress_mode(arguments)});
   if (!made) return failure(made.error());
   const double seconds = watch.elapsed_s();
-  const Result<Snapshot> snapshot = inspect(arguments.path(), layout->precision);
+  const Result<Snapshot> snapshot = inspect({.path = arguments.path(), .word = layout->precision});
   if (!snapshot) return failure(snapshot.error());
   return Json{{"snapshot", to_json(*snapshot)},
               {"seed", *seed},

@@ -6,9 +6,11 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tipsy/report.hpp"
 #include "tipsy/testing.hpp"
@@ -204,6 +206,64 @@ TEST_F(Commands, check_finds_bad_numbers_and_says_where) {
     EXPECT_TRUE(found.at("ranges").at("gas").is_null());
     EXPECT_EQ(found.at("particles_checked"), 1000);
   }
+}
+
+TEST_F(Commands, check_finds_a_time_that_is_none_and_particles_of_zeros) {
+  const Layout layout{{0, 9000, 0}, Precision::kSingle, ByteOrder::kNative, kHeaderBytes};
+  auto particles = testing::random_particles(9000, 1);
+  for (std::size_t i = 500; i < 500 + 7281; ++i)
+    particles[i] = {};
+  auto bytes = testing::encode_snapshot(layout, particles);
+  for (const double time : {double{NAN}, double{INFINITY}, -1.16e200}) {
+    std::memcpy(bytes.data(), &time, sizeof time);
+    testing::write_file(path_, bytes);
+    EXPECT_EQ(run({"info", path_}).at("snapshot").at("counts").at("dark"), 9000);
+    const Json problems = run({"check", path_}, kExitProblems).at("problems");
+    ASSERT_EQ(problems.size(), 2U);
+    EXPECT_EQ(problems.at(0).at("offset"), 0);
+    EXPECT_EQ(problems.at(1).at("count"), 7281);
+    EXPECT_EQ(problems.at(1).at("offset"), 32 + 500 * 36);
+  }
+}
+
+TEST_F(Commands, ids_of_bonsai_are_no_damage) {
+  const Layout layout{{0, 20, 8}, Precision::kSingle, ByteOrder::kNative, kHeaderBytes};
+  auto particles = testing::random_particles(28, 1);
+  for (std::size_t i = 0; i < particles.size(); ++i) {
+    const std::size_t tail = tail_count(i < 20 ? Family::kDark : Family::kStar);
+    const std::uint64_t id = 0x7fc0'0000'ff80'0000U + i;  // a NaN and an infinity
+    std::memcpy(&particles[i].tail[tail - 2], &id, sizeof id);
+  }
+  auto bytes = testing::encode_snapshot(layout, particles);
+  bytes[28] = std::byte{2};
+  testing::write_file(path_, bytes);
+  EXPECT_EQ(run({"info", path_}).at("snapshot").at("dialect"), "bonsai-2");
+  const Json found = run({"check", path_});
+  EXPECT_EQ(found.at("ok"), true) << found;
+  EXPECT_TRUE(found.at("ranges").at("dark").at("phi").is_null());
+  bytes[28] = std::byte{0};
+  testing::write_file(path_, bytes);
+  run({"check", path_}, kExitProblems);
+}
+
+TEST_F(Commands, wrong_nbodies_are_read_past_where_the_user_says_so) {
+  generate({"--gas", "100", "--dark", "100"});
+  auto bytes = testing::contents_of(path_);
+  bytes[11] = std::byte{199};
+  testing::write_file(path_, bytes);
+  EXPECT_EQ(run({"info", path_, "--counts-from", "families"}).at("snapshot").at("nbodies"), 200);
+  const Json problems =
+      run({"check", path_, "--counts-from", "families"}, kExitProblems).at("problems");
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems.at(0).at("message"), "nbodies is 199, but the families sum to 200");
+  run({"analyse", path_, "--counts-from", "families"});
+}
+
+TEST_F(Commands, a_pipe_is_refused) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const Json error = run({"info", path_}, kExitFailed);
+  EXPECT_EQ(error.at("class"), "invalid-argument");
+  EXPECT_NE(error.at("message").get<std::string>().find("it is a pipe"), std::string::npos);
 }
 
 TEST_F(Commands, trailing_bytes_are_read_over_and_reported_when_the_precision_is_named) {

@@ -67,9 +67,10 @@ class Findings {
   Suspicion not_finite;
   Suspicion negative_mass;
   Suspicion implausible;
+  Suspicion zero;  ///< nothing but zeros: never written, or lost
 
  private:
-  void judge(const Particle& particle, Family family, std::uint64_t offset_bytes);
+  void judge(const Particle& particle, const Batch& batch, std::uint64_t offset_bytes);
 
   std::array<FamilyRanges, 3> ranges_;
 };

@@ -32,6 +32,8 @@ Json to_json(const Snapshot& snapshot) {
             {"time", snapshot.header.time},
             {"nbodies", snapshot.counts.total()},
             {"counts", counts_json(snapshot.counts)},
+            {"dialect", snapshot.has_ids() ? Json("bonsai-2") : Json(nullptr)},
+            {"header_nbodies", snapshot.header.nbodies},
             {"pad", snapshot.header.pad},
             {"pad_used", snapshot.pad_used},
             {"precision", nullptr},

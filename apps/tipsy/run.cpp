@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace forebay::tipsy {
@@ -18,7 +19,26 @@ Json to_json(const RunTimes& times) {
           {"total", times.total_s}};
 }
 
+namespace {
+
+/// Its size tells what is in a snapshot, and tasks read at many places.
+Status refuse_streams(const std::string& path) {
+  struct stat found{};
+  if (::stat(path.c_str(), &found) != 0 || S_ISREG(found.st_mode) || S_ISDIR(found.st_mode))
+    return {};
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "open",
+                  .path = path,
+                  .cause = std::string("it is a ") + (S_ISFIFO(found.st_mode) ? "pipe" : "device") +
+                           ", and a snapshot is read at many places at once: write it to a file "
+                           "first"});
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Run>> Run::open(const RunOptions& options) {
+  if (const Status is_file = refuse_streams(options.path); !is_file)
+    return failure(is_file.error());
   if (options.cache == Cache::kCold) {
     if (const Status dropped = drop_from_cache(options.path); !dropped) {
       return failure(dropped.error());
@@ -41,7 +61,8 @@ Status Run::read_header() {
   if (!range.empty()) {
     if (const Status looked = source_->look({&range, 1}, bytes); !looked) return looked;
   }
-  auto snapshot = recognise({options_.path, source_->file_bytes(), bytes}, options_.word);
+  auto snapshot =
+      recognise({options_.path, source_->file_bytes(), bytes, options_.counts_from}, options_.word);
   if (!snapshot) return failure(snapshot.error());
   snapshot_.emplace(std::move(*snapshot));
   return {};

@@ -22,6 +22,7 @@ enum class Cache : std::uint8_t { kAsItIs, kCold };
 struct RunOptions {
   std::string path;
   std::optional<Precision> word;  ///< the precision the user named
+  CountsFrom counts_from = CountsFrom::kHeader;
   SourceOptions source;
   std::uint64_t tasks = 4096;
   unsigned threads = 1;
@@ -94,7 +95,8 @@ Result<Part> Run::survey(const Part& empty) {
   }
   command::Progress progress(options_.progress,
                              {"reading " + options_.path, "particles", layout->counts.total()});
-  Survey<Part> survey({*layout, options_.tasks, options_.threads}, *source_, empty);
+  Survey<Part> survey({*layout, options_.tasks, options_.threads, snapshot_->has_ids()}, *source_,
+                      empty);
   Result<Part> result = survey.run(progress);
   account(survey.meter(), start_s);
   return result;

@@ -2,7 +2,9 @@
 #include "tipsy/snapshot.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -37,14 +39,14 @@ Error refusal(const FileFacts& facts, ErrorClass kind, std::uint64_t offset, std
 
 /// The consistent readings, the one that the rule prefers first. The pad alone decides nothing: it
 /// may be rubbish. But no particles and a pad that is consistent by accident are too much of one.
-std::vector<Reading> readings_of(const Header& header, bool has_pad) {
+std::vector<Reading> readings_of(const Header& header, bool has_pad, CountsFrom from) {
   const Counts plain = plain_counts(header);
   const Counts wide = wide_counts(header);
   const bool plain_fits = plain.total() == header.nbodies;
   const bool wide_fits = has_pad && header.pad != 0 && wide.total() == wide_nbodies(header);
   if (wide_fits && (header.nbodies == 0 || !plain_fits)) return {{wide, true}};
   if (wide_fits) return {{plain, false}, {wide, true}};
-  if (plain_fits) return {{plain, false}};
+  if (plain_fits || from == CountsFrom::kSumOfFamilies) return {{plain, false}};
   return {};
 }
 
@@ -118,6 +120,40 @@ Result<std::uint64_t> trailing_bytes(const FileFacts& facts, const Fit& wanted) 
   return facts.file_bytes - wanted.file_bytes();
 }
 
+/// What the first bytes of compressed files are.
+struct Packing {
+  std::string_view mark;
+  std::string_view name;
+  std::string_view unpacked_by;
+};
+constexpr std::array<Packing, 4> kPackings{{{"\x1f\x8b", "gzip", "gunzip"},
+                                            {"BZh", "bzip2", "bunzip2"},
+                                            {"\xfd"
+                                             "7zXZ",
+                                             "xz", "unxz"},
+                                            {"\x28\xb5\x2f\xfd", "zstd", "unzstd"}}};
+
+/// It has no 3 dimensions in any byte order.
+Error explain_dimensions(const FileFacts& facts) {
+  const std::string_view text(reinterpret_cast<const char*>(facts.head.data()), facts.head.size());
+  for (const Packing& packing : kPackings)
+    if (text.starts_with(packing.mark))
+      return refusal(facts, ErrorClass::kUnsupported, 0,
+                     fmt::format("it is compressed with {}; unpack it first, with {}", packing.name,
+                                 packing.unpacked_by));
+  const std::int32_t native = decode_header(facts.head, ByteOrder::kNative).ndim;
+  const std::int32_t standard = decode_header(facts.head, ByteOrder::kStandard).ndim;
+  for (const std::int32_t dimensions : {native, standard})
+    if (dimensions == 1 || dimensions == 2)
+      return refusal(facts, ErrorClass::kUnsupported, 12,
+                     fmt::format("it has {} dimension{}; only 3 are supported", dimensions,
+                                 dimensions == 1 ? "" : "s"));
+  return refusal(facts, ErrorClass::kDamage, 12,
+                 fmt::format("not a Tipsy snapshot: the dimension must be 3, it is {} in native "
+                             "and {} in standard byte order",
+                             native, standard));
+}
+
 Error explain_misfit(const FileFacts& facts, const std::vector<Fit>& fits) {
   // The first of them is the smallest that is likely; the 28-byte header is 4 bytes smaller, but a
   // file in between is rather a truncated one.
@@ -157,13 +193,14 @@ Status settle(const FileFacts& facts,
 /// Decides counts, header and precision from the size.
 Status fit_size(const FileFacts& facts, std::optional<Precision> word, Snapshot& snapshot) {
   const bool has_pad = facts.file_bytes >= kHeaderBytes;
-  const std::vector<Reading> readings = readings_of(snapshot.header, has_pad);
+  const std::vector<Reading> readings = readings_of(snapshot.header, has_pad, facts.counts_from);
   if (readings.empty()) {
     const Counts plain = plain_counts(snapshot.header);
     return failure(
         refusal(facts, ErrorClass::kDamage, 8,
                 fmt::format("nbodies is {}, but the families sum to {} ({} gas, {} dark, "
-                            "{} star), and the pad {:#010x} does not explain it",
+                            "{} star), and the pad {:#010x} does not explain it; say "
+                            "--counts-from families to read it by these",
                             snapshot.header.nbodies, plain.total(), plain.gas, plain.dark,
                             plain.star, snapshot.header.pad)));
   }
@@ -203,14 +240,7 @@ Result<Snapshot> recognise(const FileFacts& facts, std::optional<Precision> word
                                        facts.file_bytes, kShortHeaderBytes)));
   }
   const std::optional<ByteOrder> order = byte_order_of(facts.head);
-  if (!order) {
-    return failure(refusal(
-        facts, ErrorClass::kDamage, 12,
-        fmt::format("not a Tipsy snapshot: the dimension must be 3, it is {} in native and {} in "
-                    "standard byte order",
-                    decode_header(facts.head, ByteOrder::kNative).ndim,
-                    decode_header(facts.head, ByteOrder::kStandard).ndim)));
-  }
+  if (!order) return failure(explain_dimensions(facts));
   Snapshot snapshot;
   snapshot.path = facts.path;
   snapshot.file_bytes = facts.file_bytes;

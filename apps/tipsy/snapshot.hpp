@@ -28,9 +28,18 @@ struct Snapshot {
   std::vector<Precision> candidates;  ///< at least one
   std::uint64_t trailing_bytes = 0;  ///< past the last record; only if the user named the precision
 
+  /// Dark and star records have a 64-bit id in place of eps and phi: Bonsai's version 2, which a
+  /// pad of 2 tells.
+  bool has_ids() const noexcept { return !pad_used && header.pad == 2; }
   /// Fails with kInvalidArgument if there is more than one candidate, naming the options that
   /// choose.
   Result<Layout> layout() const;
+};
+
+/// What says how many particles there are.
+enum class CountsFrom : std::uint8_t {
+  kHeader,         ///< nbodies, which must be the sum of the families
+  kSumOfFamilies,  ///< the families, whatever nbodies is
 };
 
 /// What recognise() knows of a file.
@@ -39,6 +48,7 @@ struct FileFacts {
   std::uint64_t file_bytes = 0;
   /// The first kHeaderBytes of the file, fewer if it is shorter.
   std::span<const std::byte> head;
+  CountsFrom counts_from = CountsFrom::kHeader;
 };
 
 /// Decides what the file is. `word` is the precision the user named, if any. Pure.

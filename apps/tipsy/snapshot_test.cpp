@@ -115,12 +115,49 @@ TEST(Snapshot, file_shorter_than_a_header_is_refused) {
 
 TEST(Snapshot, foreign_magic_is_refused_at_its_offset) {
   Paper file = paper({10, 20, 30}, Precision::kSingle);
-  file.header.ndim = 2;
+  file.header.ndim = 4;
   const auto found = file.recognised();
   const std::string text = refusal(found, ErrorClass::kDamage);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().offset_bytes(), 12U);
-  EXPECT_NE(text.find("it is 33554432 in native and 2 in standard"), std::string::npos) << text;
+  EXPECT_NE(text.find("it is 67108864 in native and 4 in standard"), std::string::npos) << text;
+}
+
+TEST(Snapshot, fewer_dimensions_are_not_supported) {
+  for (const ByteOrder order : {ByteOrder::kStandard, ByteOrder::kNative}) {
+    Paper file = paper({10, 20, 30}, Precision::kSingle);
+    file.order = order;
+    file.header.ndim = 2;
+    const std::string text = refusal(file.recognised(), ErrorClass::kUnsupported);
+    EXPECT_NE(text.find("it has 2 dimensions; only 3 are supported"), std::string::npos) << text;
+  }
+}
+
+TEST(Snapshot, compressed_files_are_named) {
+  HeaderBytes head{std::byte{0x1f}, std::byte{0x8b}, std::byte{8}};
+  const std::string text =
+      refusal(recognise({"paper", 5000, head}, std::nullopt), ErrorClass::kUnsupported);
+  EXPECT_NE(text.find("compressed with gzip; unpack it first, with gunzip"), std::string::npos)
+      << text;
+}
+
+TEST(Snapshot, the_families_count_alone_where_the_user_says_so) {
+  Paper file = paper({10, 10, 10}, Precision::kSingle);
+  file.header.nbodies = 35;
+  const std::string text = refusal(file.recognised(), ErrorClass::kDamage);
+  EXPECT_NE(text.find("say --counts-from families"), std::string::npos) << text;
+  const HeaderBytes head = encode_header(file.header, file.order);
+  const auto found =
+      recognise({"paper", file.file_bytes, head, CountsFrom::kSumOfFamilies}, std::nullopt);
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->counts, (Counts{10, 10, 10}));
+}
+
+TEST(Snapshot, ids_of_bonsai_are_told_by_the_pad) {
+  Paper file = paper({0, 20, 8}, Precision::kSingle);
+  EXPECT_FALSE(file.recognised()->has_ids());
+  file.header.pad = 2;
+  EXPECT_TRUE(file.recognised()->has_ids());
 }
 
 TEST(Snapshot, wrong_count_is_refused_with_both_numbers) {

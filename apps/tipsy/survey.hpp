@@ -28,6 +28,7 @@ struct Batch {
   std::uint64_t offset_bytes = 0;  ///< of the first record in the file
   std::uint64_t record_bytes = 0;
   std::span<const Particle> particles;
+  bool has_ids = false;  ///< see Snapshot::has_ids
 };
 
 /// What a task accumulates: copied from an empty one, fed with batches, merged in task order.
@@ -42,6 +43,7 @@ struct SurveyPlan {
   Layout layout;
   std::uint64_t tasks = 1;
   unsigned threads = 1;
+  bool has_ids = false;
 };
 
 /// Adds partial results in the order of their index, whatever order they come in. Thread-safe. What
@@ -133,7 +135,8 @@ class Survey {
           std::span(buffer).first(std::min<std::uint64_t>(kBatchParticles, run.count - done));
       const std::uint64_t skip_bytes = done * shape.size_bytes();
       decode_records(shape, records.subspan(skip_bytes), particles);
-      part.add({run.family, run.bytes.offset + skip_bytes, shape.size_bytes(), particles});
+      part.add({run.family, run.bytes.offset + skip_bytes, shape.size_bytes(), particles,
+                plan_.has_ids});
     }
   }
 

@@ -27,6 +27,15 @@ def precision_options(function):
     return function
 
 
+def counts_option(function):
+    """Which counts are believed."""
+    return click.option(
+        "--counts-from",
+        type=click.Choice(["header", "families"]),
+        help="What says how many there are: all must agree, or the families alone [header].",
+    )(function)
+
+
 def source_options(function):
     """Who brings the bytes, and how the work is cut."""
     options = (
@@ -71,6 +80,7 @@ def generate_snapshot(file: str, options: dict) -> dict:
 @command.command(short_help="What the header says.")
 @snapshot_argument
 @precision_options
+@counts_option
 @json_option
 def info(file, json_file, **options):
     """What the header of FILE says."""
@@ -81,6 +91,7 @@ def info(file, json_file, **options):
 @command.command(short_help="Read all of it and look for damage.")
 @snapshot_argument
 @precision_options
+@counts_option
 @source_options
 @json_option
 @click.pass_context
@@ -113,6 +124,7 @@ def generate(file, json_file, **options):
 @command.command(short_help="Centre, velocity dispersion, density profile.")
 @snapshot_argument
 @precision_options
+@counts_option
 @source_options
 @click.option("--shells", type=click.IntRange(1), metavar="N", help="Shells of the profile [50].")
 @click.option(

@@ -23,11 +23,13 @@ def _snapshot_rows(snapshot: dict) -> list[tuple[str, str]]:
     rows = [
         ("size", f"{units.size(snapshot['file_bytes'])} ({units.count(snapshot['file_bytes'])} B)"),
         ("particles", units.count(snapshot["counts"]["total"])),
-        ("time", f"{snapshot['time']:g}"),
+        ("time", "not finite" if snapshot["time"] is None else f"{snapshot['time']:g}"),
         ("byte order", _byte_order(snapshot["byte_order"])),
         ("header", f"{snapshot['header_bytes']} bytes{_pad_text(snapshot)}"),
         ("precision", _precision(snapshot)),
     ]
+    if snapshot.get("dialect") == "bonsai-2":
+        rows.append(("dialect", "Bonsai 2: an id in place of eps and phi"))
     if snapshot["trailing_bytes"]:
         rows.append(("after the end", f"[red]{units.count(snapshot['trailing_bytes'])} bytes[/]"))
     return rows
@@ -92,11 +94,16 @@ def print_check(console, document: dict) -> None:
 def _range_table(family: str, ranges: dict):
     result = table(f"{family}", "quantity", "smallest", "largest", right=(1, 2))
     for name in ("mass", "phi"):
-        result.add_row(name, *(f"{value:.5g}" for value in ranges[name]))
+        result.add_row(name, *_ends(ranges[name]))
     for name in ("position", "velocity"):
         for axis, ends in zip("xyz", ranges[name], strict=True):
-            result.add_row(f"{name} {axis}", *(f"{value:.5g}" for value in ends))
+            result.add_row(f"{name} {axis}", *_ends(ends))
     return result
+
+
+def _ends(ends) -> list[str]:
+    """Smallest and largest; none where no particle has a finite value."""
+    return ["none", "none"] if ends is None else [f"{value:.5g}" for value in ends]
 
 
 def _problem_table(problems: list[dict]):
