@@ -62,6 +62,18 @@ def test_the_machine_file_is_written_and_numbers_are_shown(forebay, answers, tmp
     assert "locks" not in ran.out
 
 
+def test_without_an_output_it_goes_where_programs_look(forebay, answers, tmp_path, monkeypatch):
+    answers("forebay-calibrate", DOCUMENT)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    ran = forebay("calibrate", tmp_path, "--name", "here")
+    assert ran.code == 0, ran.err
+    target = tmp_path / "config/forebay/machines/here.toml"
+    assert target.read_text() == MACHINE
+    assert str(target) in ran.out.replace("\n", "")
+    assert not list(tmp_path.glob("*.toml"))
+
+
 def test_an_output_that_is_no_machine_file_is_refused_before_anything_is_measured(
     forebay, tmp_path
 ):

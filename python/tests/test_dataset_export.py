@@ -169,13 +169,27 @@ def test_xarray_opens_global_arrays(samples, by_xarray):
 
 @pytest.mark.parametrize("reader", ["opened", "copied"])
 @pytest.mark.parametrize(
-    ("field", "shape"), [("temperature", (6, 8)), ("short", (7, 4)), ("a/b", (2, 3))]
+    ("field", "shape"),
+    [("temperature", (6, 8)), ("short", (7, 4)), ("slabs", (256, 4)), ("a/b", (2, 3))],
 )
 def test_global_arrays_are_the_same(samples, request, reader, field, shape):
     node = field.replace("/", "%2F")
     root = request.getfixturevalue(reader)(samples / "grid.fb", "--field", field)
     values = numpy.arange(numpy.prod(shape)).reshape(shape)
     assert numpy.array_equal(root[node][:], values)
+
+
+@pytest.mark.parametrize("reader", ["opened", "copied"])
+def test_several_fields_may_be_named(samples, request, reader):
+    words = ("--field", "slabs", "--field", "temperature")
+    root = request.getfixturevalue(reader)(samples / "grid.fb", *words)
+    assert sorted(root.keys()) == ["slabs", "temperature"]
+
+
+def test_an_unknown_field_is_answered_with_all_fields(samples, forebay, tmp_path):
+    ran = forebay("export", samples / "grid.fb", "--kerchunk", tmp_path / "r", "--field", "x")
+    assert ran.code == 1
+    assert "step 1 has no field x; it has a/b, odd, short, slabs, temperature" in ran.err
 
 
 def test_pieces_that_are_packed_are_read_in_place(samples, opened):
@@ -195,7 +209,7 @@ def test_a_copy_has_what_references_cannot_say(samples, copied):
 @pytest.mark.parametrize(
     ("place", "why"),
     [
-        ("grid.fb odd", "the block at (2, 0) has (4, 4) elements, the first one (2, 4)"),
+        ("grid.fb odd", "the block at (0, 1) has (6, 3) elements, the first one (6, 1)"),
         ("packed.fb mixed", "pieces of part 0 are stored in different ways"),
     ],
 )
@@ -224,9 +238,9 @@ def test_a_copy_says_how_much_it_copied(samples, forebay, tmp_path):
         "path": str(samples / "grid.fb"),
         "output": str(file),
         "step": 1,
-        "fields": 4,
-        "blocks": 10,
-        "copied_bytes": 4 * (48 + 28 + 24 + 6),
+        "fields": 5,
+        "blocks": 13,
+        "copied_bytes": 4 * (48 + 28 + 24 + 6 + 1024),
         "incomplete": [],
     }
 

@@ -38,12 +38,16 @@ Status check_fields(const Comparison& whole, std::span<const FieldPair> pairs) {
   return {};
 }
 
+bool is_wanted(const std::vector<std::string>& names, const std::string& name) {
+  return names.empty() || std::ranges::find(names, name) != names.end();
+}
+
 /// All fields that are wanted, by name.
 std::vector<FieldPair> pairs_of(const Comparison& whole) {
   std::set<std::string> names;
   for (const StepCatalog* step : {&whole.left, &whole.right})
     for (const StepField& field : step->fields())
-      if (!whole.options.field || *whole.options.field == field.definition.name)
+      if (is_wanted(whole.options.fields, field.definition.name))
         names.insert(field.definition.name);
   std::vector<FieldPair> pairs;
   for (const std::string& name : names)

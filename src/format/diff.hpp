@@ -40,8 +40,8 @@ inline constexpr std::uint64_t kDiffBatchBytes = 128_MiB;
 
 struct DiffOptions {
   std::size_t blocks_max = 1000;
-  /// This field only.
-  std::optional<std::string> field = {};
+  /// These fields only; all, if none is given.
+  std::vector<std::string> fields = {};
   /// Counts bytes of the left step.
   OnProgress progress = {};
   /// With less, blocks of the right step are read more often.

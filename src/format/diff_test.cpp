@@ -103,7 +103,7 @@ TEST_F(DiffTest, parts_that_two_files_have_are_damage_of_their_field_alone) {
   const auto left = written("a", twice);
   const auto right = written("b", test_step(1, 3, 1));
   EXPECT_EQ(error_class(diff(*left, *right)), ErrorClass::kDamage);
-  EXPECT_TRUE(diff(*left, *right, {.field = "velocity"}));
+  EXPECT_TRUE(diff(*left, *right, {.fields = {"velocity"}}));
 }
 
 TEST(Numbers, of_every_type_and_byte_order) {

@@ -118,8 +118,8 @@ Result<Machine> load_machine(const std::string& name_or_path,
 /// The names that load_machine() knows in `folders`, sorted; each once.
 std::vector<std::string> machine_names(std::span<const std::filesystem::path> folders);
 
-/// Where machine files lie: the folders that FOREBAY_MACHINES names, separated by ':', and after
-/// them the one that was installed, or built, beside this library.
+/// Where machine files lie: the folders that FOREBAY_MACHINES names, separated by ':', after them
+/// user_machine_folder(), and last the one that was installed, or built, beside this library.
 std::vector<std::filesystem::path> machine_folders(const Environment& environment);
 
 /// The machine file of a machine: parse_machine() of it gives an equal machine.

@@ -9,6 +9,7 @@
 
 #include "base/text_file.hpp"
 #include "model/machine.hpp"
+#include "model/profile_place.hpp"
 
 namespace forebay::model {
 
@@ -83,6 +84,8 @@ std::vector<std::filesystem::path> machine_folders(const Environment& environmen
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   }
+  if (const std::string own = user_machine_folder(environment); !own.empty())
+    folders.emplace_back(own);
   if (auto shipped = folder_beside_library()) folders.push_back(*std::move(shipped));
   return folders;
 }

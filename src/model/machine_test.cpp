@@ -273,6 +273,9 @@ TEST(Folders, are_those_of_the_variable_and_the_one_beside_the_library) {
   EXPECT_EQ(folders[0], "/a");
   EXPECT_EQ(folders[1], "/b/c");
   EXPECT_EQ(machine_folders({}), (std::vector{folders[2]}));
+  const auto own = machine_folders({{"FOREBAY_MACHINES", "/a"}, {"HOME", "/h"}});
+  ASSERT_EQ(own.size(), 3U);
+  EXPECT_EQ(own[1], "/h/.config/forebay/machines");
 }
 
 }  // namespace

@@ -29,6 +29,12 @@ std::string default_profile_place(const Environment& environment) {
   return std::filesystem::path(*home) / ".config" / name;
 }
 
+std::string user_machine_folder(const Environment& environment) {
+  const std::string profile = default_profile_place(environment);
+  if (profile.empty()) return profile;
+  return std::filesystem::path(profile).parent_path() / "machines";
+}
+
 std::string profile_in_force(const Environment& environment) {
   if (const std::string* const named = variable(environment, kVariable)) return *named;
   std::string place = default_profile_place(environment);

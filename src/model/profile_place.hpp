@@ -14,6 +14,10 @@ namespace forebay::model {
 /// XDG_CONFIG_HOME nor HOME tells. Pure.
 std::string default_profile_place(const Environment& environment);
 
+/// Where machine files of the user belong: "machines" beside the default profile; empty as above.
+/// Pure.
+std::string user_machine_folder(const Environment& environment);
+
 /// The profile of a program that names none: what FOREBAY_PROFILE says, or the default one where
 /// there is one that can be read; empty: none. Looks whether the file is there.
 std::string profile_in_force(const Environment& environment);

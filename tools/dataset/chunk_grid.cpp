@@ -2,7 +2,9 @@
 #include "tools/dataset/chunk_grid.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
+#include <utility>
 
 namespace forebay::dataset_tool {
 namespace {
@@ -26,8 +28,12 @@ std::uint64_t there(std::uint64_t start, std::uint64_t chunk, std::uint64_t shap
   return std::min(chunk, shape - start);
 }
 
+bool is_cut(const ChunkGrid& grid, const Box& box) {
+  return box.count[0] > grid.chunk[0] && box.count[0] % grid.chunk[0] == 0;
+}
+
 Status check_box(const ChunkGrid& grid, std::span<const std::uint64_t> shape, const Box& box) {
-  for (std::size_t d = 0; d < shape.size(); ++d) {
+  for (std::size_t d = is_cut(grid, box) ? 1 : 0; d < shape.size(); ++d) {
     const std::uint64_t size =
         d == 0 ? there(box.start[d], grid.chunk[d], shape[d]) : grid.chunk[d];
     if (box.start[d] % grid.chunk[d] == 0 && box.count[d] == size) continue;
@@ -37,26 +43,49 @@ Status check_box(const ChunkGrid& grid, std::span<const std::uint64_t> shape, co
   return {};
 }
 
-}  // namespace
+/// Rows of chunks that all blocks can be cut into.
+std::uint64_t common_rows(std::uint64_t rows, std::span<const Box> boxes) {
+  for (const Box& box : boxes)
+    rows = std::gcd(rows, box.start[0]);
+  return rows;
+}
 
-Result<ChunkGrid> find_grid(std::span<const std::uint64_t> shape, std::span<const Box> boxes) {
-  const auto first = std::ranges::find(boxes, Place(shape.size(), 0), &Box::start);
-  if (first == boxes.end()) return refuse("no block has the first element");
-  ChunkGrid grid = {.chunk = first->count};
+Result<ChunkGrid> grid_of(std::span<const std::uint64_t> shape,
+                          std::span<const Box> boxes,
+                          Place chunk) {
+  ChunkGrid grid = {.chunk = std::move(chunk)};
   std::uint64_t chunks = 1;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     grid.count.push_back((shape[d] + grid.chunk[d] - 1) / grid.chunk[d]);
     chunks *= grid.count.back();
   }
+  if (chunks > kChunksMax) return refuse("more than " + std::to_string(kChunksMax) + " chunks");
   std::set<Place> starts;
   for (const Box& box : boxes) {
     if (const Status fits = check_box(grid, shape, box); !fits) return tl::unexpected(fits.error());
-    if (!starts.insert(box.start).second)
-      return refuse("the block at " + text_of(box.start) + " is there twice");
+    Place start = box.start;
+    for (; start[0] < box.start[0] + box.count[0]; start[0] += grid.chunk[0])
+      if (!starts.insert(start).second)
+        return refuse("the block at " + text_of(box.start) + " is there twice");
   }
   if (starts.size() == chunks) return grid;
   return refuse(std::to_string(chunks - starts.size()) + " of " + std::to_string(chunks) +
                 " blocks are missing");
+}
+
+}  // namespace
+
+Result<ChunkGrid> find_grid(std::span<const std::uint64_t> shape,
+                            std::span<const Box> boxes,
+                            Cutting cutting) {
+  const auto first = std::ranges::find(boxes, Place(shape.size(), 0), &Box::start);
+  if (first == boxes.end()) return refuse("no block has the first element");
+  auto whole = grid_of(shape, boxes, first->count);
+  if (whole || cutting == Cutting::kNever) return whole;
+  Place chunk = first->count;
+  chunk[0] = common_rows(shape[0], boxes);
+  auto cut = grid_of(shape, boxes, std::move(chunk));
+  return cut ? cut : whole;
 }
 
 std::string chunk_key(const ChunkGrid& grid, std::span<const std::uint64_t> start) {

@@ -21,10 +21,19 @@ struct ChunkGrid {
   format::Place count = {};  ///< chunks along each dimension
 };
 
-/// kUnsupported, with what is in the way, if the boxes are no such grid: another size, a place
-/// between two chunks, one that is missing or there twice.
+/// Whether a block may be several chunks, one after another along dimension 0: as it lies in the
+/// file, which a codec prevents.
+enum class Cutting : std::uint8_t { kNever, kAlongRows };
+
+/// No more references are made of one array: they would take longer to read than the data.
+inline constexpr std::uint64_t kChunksMax = 10'000'000;
+
+/// Blocks that are cut become chunks of as many rows as the greatest common divisor of where they
+/// begin and of the array allows. kUnsupported, with what is in the way, if the boxes are no such
+/// grid: another size, a place between two chunks, one that is missing or there twice.
 Result<ChunkGrid> find_grid(std::span<const std::uint64_t> shape,
-                            std::span<const format::Box> boxes);
+                            std::span<const format::Box> boxes,
+                            Cutting cutting = Cutting::kNever);
 
 /// "0.2.1", the chunk that begins at `start`.
 std::string chunk_key(const ChunkGrid& grid, std::span<const std::uint64_t> start);

@@ -56,5 +56,18 @@ TEST(ChunkGrid, is_refused_where_blocks_are_missing_or_odd) {
             "the block at (2, 6) has (3, 2) elements, the first one (3, 2)");
 }
 
+TEST(ChunkGrid, of_uneven_blocks_has_the_rows_that_divide_all) {
+  const std::vector<Box> boxes{{{0, 0}, {4, 8}}, {{4, 0}, {4, 8}}, {{8, 0}, {6, 8}}};
+  EXPECT_EQ(why_not({14, 8}, boxes),
+            "the block at (8, 0) has (6, 8) elements, the first one (4, 8)");
+  const auto grid = find_grid(Place{14, 8}, boxes, Cutting::kAlongRows);
+  ASSERT_TRUE(grid) << grid.error().message();
+  EXPECT_EQ(grid->chunk, (Place{2, 8}));
+  EXPECT_EQ(grid->count, (Place{7, 1}));
+  EXPECT_EQ(find_grid(Place{7, 8}, cut({7, 8}, {3, 2}), Cutting::kAlongRows)->chunk, (Place{3, 2}))
+      << "what fits as it is stays so";
+  EXPECT_FALSE(find_grid(Place{14, 8}, std::span(boxes).first(2), Cutting::kAlongRows));
+}
+
 }  // namespace
 }  // namespace forebay::dataset_tool

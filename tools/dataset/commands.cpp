@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "command/arguments.hpp"
 #include "tools/dataset/block_stream.hpp"
@@ -39,15 +42,19 @@ Result<std::optional<std::uint64_t>> number(const Arguments& arguments, std::str
   return *value;
 }
 
-std::optional<std::string> field_of(const Arguments& arguments) {
-  const auto text = arguments.text("--field");
-  return text ? std::optional(std::string(*text)) : std::nullopt;
+/// Names with ends of lines between them.
+std::vector<std::string> fields_of(const Arguments& arguments) {
+  std::vector<std::string> fields;
+  std::istringstream lines{std::string(arguments.text("--field").value_or(""))};
+  for (std::string line; std::getline(lines, line);)
+    fields.push_back(line);
+  return fields;
 }
 
 Result<Selection> selection_of(const Arguments& arguments) {
   const auto step = number(arguments, "--step");
   if (!step) return tl::unexpected(step.error());
-  return Selection{.path = arguments.path(), .step = *step, .field = field_of(arguments)};
+  return Selection{.path = arguments.path(), .step = *step, .fields = fields_of(arguments)};
 }
 
 command::ProgressMode progress_of(const Arguments& arguments) {
@@ -90,7 +97,7 @@ Result<Json> run_diff(const Arguments& arguments) {
   if (!blocks) return tl::unexpected(blocks.error());
   return compare({.left = {arguments.paths().front(), *left},
                   .right = {arguments.paths().back(), *right},
-                  .field = field_of(arguments),
+                  .fields = fields_of(arguments),
                   .blocks_max = *blocks,
                   .progress = progress_of(arguments)});
 }

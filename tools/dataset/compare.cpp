@@ -53,16 +53,15 @@ Result<Json> compare(const CompareOptions& options) {
   if (!left) return tl::unexpected(left.error());
   const auto right = open(options.right);
   if (!right) return tl::unexpected(right.error());
-  const auto& field = options.field;
-  if (field && (*left)->find_field(*field) == nullptr && (*right)->find_field(*field) == nullptr)
-    return failure({.kind = ErrorClass::kNotFound,
-                    .operation = "compare",
-                    .path = options.left.path,
-                    .cause = "neither step has a field " + *field});
+  for (const std::string& name : options.fields) {
+    if ((*right)->find_field(name) != nullptr) continue;
+    if (const Status there = check_field(**left, options.left.path, name); !there)
+      return tl::unexpected(there.error());
+  }
   const auto report = format::diff(
       **left, **right,
       {.blocks_max = options.blocks_max,
-       .field = field,
+       .fields = options.fields,
        .progress = progress_lines(options.progress, {"comparing " + options.left.path})});
   if (!report) return tl::unexpected(report.error());
   Json fields = Json::array();

@@ -16,8 +16,8 @@ struct Side {
 struct CompareOptions {
   Side left;
   Side right;
-  std::optional<std::string> field = {};  ///< this one only
-  std::uint64_t blocks_max = 1000;        ///< of a field, that are named
+  std::vector<std::string> fields = {};  ///< these only; all, if none is given
+  std::uint64_t blocks_max = 1000;       ///< of a field, that are named
   command::ProgressMode progress = command::ProgressMode::kSilent;
 };
 

@@ -144,14 +144,14 @@ class References {
   Status add_parts(const StepField& field);
   Status add_part(const StepField& field, const BlockPlace& place);
   Status add_global(const StepField& field);
-  Status add_chunks(const StepField& field,
-                    std::span<const BlockPlace> places,
-                    const ChunkGrid& grid,
-                    Stored stored);
+  Status add_block(const StepField& field,
+                   const BlockPlace& place,
+                   const ChunkGrid& grid,
+                   Stored stored);
   Result<Stored> stored_alike(const StepField& field, std::span<const BlockPlace> places) const;
   Result<ByteRange> chunk_range(const StepField& field,
                                 const BlockPlace& place,
-                                std::uint64_t chunk_bytes,
+                                ByteRange in_block,
                                 Stored stored) const;
 
   const StepCatalog& step_;
@@ -203,34 +203,35 @@ Result<Stored> References::stored_alike(const StepField& field,
 /// go on with whatever follows in the file: nobody looks at that.
 Result<ByteRange> References::chunk_range(const StepField& field,
                                           const BlockPlace& place,
-                                          std::uint64_t chunk_bytes,
+                                          ByteRange in_block,
                                           Stored stored) const {
   const Block block = step_.block(place);
-  if (block.raw_bytes == chunk_bytes) return ByteRange{block.offset, block.stored_bytes};
+  if (block.raw_bytes == in_block.size) return ByteRange{block.offset, block.stored_bytes};
   const auto file = format::file_of(step_.files()[place.file]);
   if (!file) return tl::unexpected(file.error());
   const auto file_bytes = (*file)->size();
   if (!file_bytes) return tl::unexpected(file_bytes.error());
-  if (stored == Stored::kPlain && block.offset + chunk_bytes <= *file_bytes)
-    return ByteRange{block.offset, chunk_bytes};
+  const ByteRange range{block.offset + in_block.offset, in_block.size};
+  if (stored == Stored::kPlain && range.end() <= *file_bytes) return range;
   return tl::unexpected(
       refuse(field, "the last blocks are shorter than the others, and chunks may not be").error());
 }
 
-Status References::add_chunks(const StepField& field,
-                              std::span<const BlockPlace> places,
-                              const ChunkGrid& grid,
-                              Stored stored) {
+Status References::add_block(const StepField& field,
+                             const BlockPlace& place,
+                             const ChunkGrid& grid,
+                             Stored stored) {
   const std::string name = node_name(field.definition.name);
   const std::uint64_t bytes = format::array_bytes(field.definition.type, grid.chunk).value();
-  for (const BlockPlace& place : places) {
-    const auto range = chunk_range(field, place, bytes, stored);
+  const format::Box box = step_.index(place).box(place.field, place.number);
+  Place start = box.start;
+  for (std::uint64_t offset = 0; start[0] < box.start[0] + box.count[0]; offset += bytes) {
+    const auto range = chunk_range(field, place, {offset, bytes}, stored);
     if (!range) return tl::unexpected(range.error());
-    const Place start = step_.index(place).box(place.field, place.number).start;
-    if (Status done = file_.add_chunk(name + "/" + chunk_key(grid, start),
-                                      step_.files()[place.file].path, *range);
-        !done)
-      return done;
+    const Status done = file_.add_chunk(name + "/" + chunk_key(grid, start),
+                                        step_.files()[place.file].path, *range);
+    if (!done) return done;
+    start[0] += grid.chunk[0];
   }
   return {};
 }
@@ -245,12 +246,15 @@ Status References::add_global(const StepField& field) {
   for (const BlockPlace& place : places)
     boxes.push_back(step_.index(place).box(place.field, place.number));
   const bool is_empty = format::array_bytes(field.definition.type, shape) == 0U;
-  const auto grid = is_empty ? ChunkGrid{.chunk = shape} : find_grid(shape, boxes);
+  const Cutting cutting = *stored == Stored::kPlain ? Cutting::kAlongRows : Cutting::kNever;
+  const auto grid = is_empty ? ChunkGrid{.chunk = shape} : find_grid(shape, boxes, cutting);
   if (!grid) return refuse(field, grid.error().cause());
   const std::string name = node_name(field.definition.name);
   Status done = add_array(name, array_document(field, shape, grid->chunk, *stored),
                           dimension_names(name, shape.size()));
-  return done ? add_chunks(field, places, *grid, *stored) : done;
+  for (const BlockPlace& place : places)
+    if (done && !is_empty) done = add_block(field, place, *grid, *stored);
+  return done;
 }
 
 /// The folder as references name it, which are JSON.

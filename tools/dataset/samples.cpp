@@ -8,7 +8,7 @@
 // packed.fb  step 1, zstd: "zeros", one part of 3 pieces; "mixed", of a piece that packs and one
 //            that does not
 // grid.fb    step 1, global 6 x 8 "temperature" in 4 blocks, 7 x 4 "short" in 3, "odd" of 2
-//            blocks that are no grid, "a/b" big endian
+//            blocks that are no grid, "slabs" of 85, 85 and 86 rows, "a/b" big endian
 // types.fb   steps 1 and 2, the second with zstd; for each element type and byte order, as in
 //            "int16 big": parts of 2 (step 2: 200), 0 and 1 rows of 3, and in "one int16 big" a
 //            part without dimensions; "Größe 速度/x". The values have no NaN among them
@@ -104,8 +104,10 @@ void write_grid(const std::string& folder) {
   for (const std::uint64_t i : {0U, 3U, 6U})
     step.blocks.push_back(
         box(matrix("short", {7, 4}), {i, 0}, {std::min<std::uint64_t>(3, 7 - i), 4}));
-  step.blocks.push_back(box(matrix("odd", {6, 4}), {0, 0}, {2, 4}));
-  step.blocks.push_back(box(matrix("odd", {6, 4}), {2, 0}, {4, 4}));
+  step.blocks.push_back(box(matrix("odd", {6, 4}), {0, 0}, {6, 1}));
+  step.blocks.push_back(box(matrix("odd", {6, 4}), {0, 1}, {6, 3}));
+  for (const std::uint64_t i : {0U, 85U, 170U})
+    step.blocks.push_back(box(matrix("slabs", {256, 4}), {i, 0}, {i == 170 ? 86U : 85U, 4}));
   FieldDefinition big = matrix("a/b", {2, 3});
   big.order = ByteOrder::kBig;
   step.blocks.push_back(box(big, {0, 0}, {2, 3}));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/dataset/selection.hpp"
 
+#include <algorithm>
+
 #include "format/contested.hpp"
 
 namespace forebay::dataset_tool {
@@ -18,6 +20,19 @@ Result<std::shared_ptr<const StepCatalog>> step_of(Catalog& catalog,
                   .cause = "it has no step; nothing was published yet, or all was dropped"});
 }
 
+Status check_field(const StepCatalog& step, const std::string& path, const std::string& name) {
+  std::string all;
+  for (const format::StepField& field : step.fields()) {
+    if (field.definition.name == name) return {};
+    all += (all.empty() ? "" : ", ") + field.definition.name;
+  }
+  return failure({.kind = ErrorClass::kNotFound,
+                  .operation = "select",
+                  .path = path,
+                  .cause = "step " + std::to_string(step.entry().step) + " has no field " + name +
+                           "; it has " + (all.empty() ? "none" : all)});
+}
+
 Result<Selected> select(const Selection& selection) {
   const auto catalog = Catalog::open(selection.path);
   if (!catalog) return tl::unexpected(catalog.error());
@@ -25,18 +40,16 @@ Result<Selected> select(const Selection& selection) {
   if (!step) return tl::unexpected(step.error());
   if (!(*step)->damages().empty()) return tl::unexpected(Error((*step)->damages().front()));
   Selected selected = {.step = *step, .fields = {}};
+  for (const std::string& name : selection.fields)
+    if (const Status there = check_field(**step, selection.path, name); !there)
+      return tl::unexpected(there.error());
+  const auto& wanted = selection.fields;
   for (const format::StepField& field : (*step)->fields())
-    if (!selection.field || *selection.field == field.definition.name)
+    if (wanted.empty() || std::ranges::find(wanted, field.definition.name) != wanted.end())
       selected.fields.push_back(field);
   for (const format::StepField& field : selected.fields)
     if (const Status clear = format::check_uncontested(**step, field, "export"); !clear)
       return tl::unexpected(clear.error());
-  if (selection.field && selected.fields.empty())
-    return failure({.kind = ErrorClass::kNotFound,
-                    .operation = "select",
-                    .path = selection.path,
-                    .cause = "step " + std::to_string((*step)->entry().step) + " has no field " +
-                             *selection.field});
   return selected;
 }
 

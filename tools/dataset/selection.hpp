@@ -15,11 +15,16 @@ namespace forebay::dataset_tool {
 Result<std::shared_ptr<const format::StepCatalog>> step_of(format::Catalog& catalog,
                                                            std::optional<std::uint64_t> step);
 
+/// kNotFound, with the names of all fields, if the step has none of this name.
+Status check_field(const format::StepCatalog& step,
+                   const std::string& path,
+                   const std::string& name);
+
 /// What is to be exported.
 struct Selection {
   std::string path;
   std::optional<std::uint64_t> step = {};  ///< the newest, if none is given
-  std::optional<std::string> field = {};   ///< all, if none is given
+  std::vector<std::string> fields = {};    ///< all, if none is given
 };
 
 struct Selected {

@@ -2,6 +2,7 @@
 """`forebay calibrate`: measures a storage, and writes the machine file that describes it or the
 entry of a profile that streams keep to."""
 
+import os
 import re
 from pathlib import Path
 
@@ -29,7 +30,8 @@ FILE_MIB = 256
     metavar="FILE",
     callback=lambda _ctx, _parameter, value: check_new_file(value, (".toml",)),
     help="Where the machine file goes, or which profile is changed (.toml).  "
-    "[default: NAME.toml; the profile that programs take]",
+    "[default: NAME.toml in ~/.config/forebay/machines, where programs find it by name; the "
+    "profile that programs take]",
 )
 @click.option("--name", help="The name of the machine.  [default: that of FILE, or of FOLDER]")
 @click.option(
@@ -63,7 +65,7 @@ def command(folder, for_profile, output, name, **options):
 
 def calibrate_machine(folder, output, name, json_file, plot_file, **effort) -> None:
     name = machine_name(name, output, folder)
-    target = Path(output or f"{name}.toml")
+    target = Path(output) if output else user_machines() / f"{name}.toml"
     check_new_file(str(target))
     document = measure(folder, ["--name", name], **effort)
     outputs.write_text(target, document["machine"])
@@ -86,6 +88,15 @@ def calibrate_profile(folder, output, json_file, plot_file, **effort) -> None:
 
         draw_in_flight(document, Path(plot_file))
         say(json_file, f"picture: {plot_file}")
+
+
+def user_machines() -> Path:
+    """The folder in which programs look for machines of the user; it is made."""
+    config = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    folder = config if config.is_absolute() else Path.home() / ".config"
+    folder = folder / "forebay" / "machines"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def machine_name(name: str | None, output: str | None, folder: str) -> str:

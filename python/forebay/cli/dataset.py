@@ -18,7 +18,13 @@ dataset_argument = click.argument("dataset", type=click.Path())
 step_option = click.option(
     "--step", type=click.IntRange(0), metavar="N", help="This step [the newest]."
 )
-field_option = click.option("--field", metavar="NAME", help="This field only.")
+field_option = click.option(
+    "--field",
+    metavar="NAME",
+    multiple=True,
+    callback=lambda _ctx, _parameter, names: "\n".join(names) or None,
+    help="This field only; several times for several.",
+)
 
 
 def exit_code_of(answer: native.Answer) -> int:
