@@ -4,6 +4,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <toml++/toml.h>
 
 #include "base/testing.hpp"
 
@@ -37,6 +38,17 @@ TEST(TomlNesting, longer_keys_are_refused_with_their_line) {
     ASSERT_EQ(error_class(checked), ErrorClass::kInvalidArgument) << text.substr(0, 20);
     EXPECT_TRUE(mentions(checked.error(), "file.toml: line 2: a key has more than 64 parts"))
         << checked.error().message();
+  }
+}
+
+// The parser has a limit of its own for these; without it the stack would be the limit.
+TEST(TomlNesting, deep_arrays_and_tables_are_an_error_of_the_parser) {
+  for (const std::string_view opening : {"[", "{a="}) {
+    std::string text = "key = ";
+    for (int i = 0; i < 100'000; ++i)
+      text += opening;
+    EXPECT_TRUE(check_toml_nesting(text, "read", "file"));
+    EXPECT_THROW(static_cast<void>(toml::parse(text)), toml::parse_error) << opening;
   }
 }
 

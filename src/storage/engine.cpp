@@ -249,6 +249,10 @@ Error Engine::error_of(const Slot& slot, int error_number) const {
     details.cause = "the file system took no more bytes and gave no reason";
     return Error(std::move(details));
   }
+  const bool is_reservation = operation.kind == OperationKind::kAllocate;
+  const std::uint64_t wanted =
+      is_reservation ? operation.length_bytes : slot.progress.attempt_bytes();
+  details.cause = cause_of_no_space(*operation.file, wanted, error_number);
   if (error_number == EAGAIN) details.cause = "it was tried again for as long as allowed";
   if (error_number == EINVAL &&
       !is_aligned(*operation.file, operation.offset_bytes, operation.memory)) {

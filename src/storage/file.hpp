@@ -115,6 +115,10 @@ class File {
   virtual std::optional<std::uint64_t> free_bytes() const { return std::nullopt; }
 };
 
+/// For Errors: how many bytes were wanted of this file's storage, and how many it has, where that
+/// is why (ENOSPC, EDQUOT); empty elsewhere.
+std::string cause_of_no_space(const File& file, std::uint64_t wanted_bytes, int error_number);
+
 struct OpenOptions {
   Intent intent = Intent::kRead;
   Access access = Access::kBuffered;

@@ -100,7 +100,9 @@ Result<std::size_t> PosixFile::transfer(const Step& step, Attempt attempt) {
     if (moved < 0) {
       ErrorDetails details = where;
       details.offset_bytes = step.offset_bytes + first;
-      return failure(system_error(std::move(details), errno));
+      const int error_number = errno;
+      details.cause = cause_of_no_space(*this, progress.attempt_bytes(), error_number);
+      return failure(system_error(std::move(details), error_number));
     }
     if (!progress.advance(checked_cast<std::uint64_t>(moved))) break;
   }
@@ -140,8 +142,12 @@ Status PosixFile::allocate(ByteRange range) {
     return ::fallocate(descriptor(), 0, static_cast<off_t>(range.offset),
                        static_cast<off_t>(range.size));
   });
-  if (result != 0) return failed("allocate space for", errno);
-  return {};
+  if (result == 0) return {};
+  const int error_number = errno;
+  return failure(system_error({.operation = "allocate space for",
+                               .path = path(),
+                               .cause = cause_of_no_space(*this, range.size, error_number)},
+                              error_number));
 }
 
 Status PosixFile::punch(ByteRange range) {
@@ -173,6 +179,19 @@ std::optional<std::uint64_t> PosixFile::free_bytes() const {
   if (::fstatvfs(descriptor(), &facts) != 0) return std::nullopt;
   return std::uint64_t{facts.f_bavail} * facts.f_frsize;
 }
+
+}  // namespace
+
+std::string cause_of_no_space(const File& file, std::uint64_t wanted_bytes, int error_number) {
+  if (error_number != ENOSPC && error_number != EDQUOT) return {};
+  std::string cause = std::to_string(wanted_bytes) + " bytes are wanted";
+  const auto free_bytes = file.free_bytes();
+  if (error_number == ENOSPC && free_bytes)
+    cause += ", the file system has " + std::to_string(*free_bytes) + " free";
+  return cause + "; free some, or write elsewhere";
+}
+
+namespace {
 
 int flags_of(OpenOptions options) noexcept {
   int flags = options.intent == Intent::kRead ? O_RDONLY : O_RDWR;

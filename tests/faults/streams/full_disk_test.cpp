@@ -37,6 +37,7 @@ void expect_no_space(const Error& error, const std::string& path) {
   EXPECT_EQ(error.error_number(), ENOSPC) << error.message();
   EXPECT_EQ(error.path(), path);
   EXPECT_TRUE(error.offset_bytes().has_value()) << error.message();
+  EXPECT_TRUE(mentions(error, " bytes are wanted, the file system has ")) << error.message();
 }
 
 using DiskTooSmall = FullDisk;
