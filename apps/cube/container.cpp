@@ -71,8 +71,7 @@ class Walk {
   }
 
   Status take(TarHeader header) {
-    if (next_.name) header.name = *next_.name;
-    if (next_.size_bytes) header.size_bytes = *next_.size_bytes;
+    if (!is_tar_extension(header.kind)) next_.apply_to(header);
     const std::uint64_t begin = offset_ + kTarBlockBytes;
     const std::uint64_t left = source_.size_bytes() - begin;
     if (header.size_bytes > left) {

@@ -126,6 +126,18 @@ TEST(Container, the_size_of_an_extended_header_counts) {
   EXPECT_EQ(container->find("a")->bytes.size, 3U);
 }
 
+TEST(Container, several_extended_headers_all_count_for_the_next_file) {
+  const auto container = Archive()
+                             .member("p", "10 size=3\n", 'x')
+                             .member("././@LongLink", std::string(600, 'n'), 'L')
+                             .member("a", "123456")
+                             .zeros(2)
+                             .read();
+  ASSERT_TRUE(container) << container.error().message();
+  ASSERT_NE(container->find(std::string(600, 'n')), nullptr);
+  EXPECT_EQ(container->find(std::string(600, 'n'))->bytes.size, 3U);
+}
+
 void expect_refused(const Archive& archive, ErrorClass kind, std::uint64_t offset) {
   const auto container = archive.read();
   ASSERT_FALSE(container);

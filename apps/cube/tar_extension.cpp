@@ -61,4 +61,9 @@ Status TarExtension::add(char kind, std::string_view body) {
   return {};
 }
 
+void TarExtension::apply_to(TarHeader& header) const {
+  if (name) header.name = *name;
+  if (size_bytes) header.size_bytes = *size_bytes;
+}
+
 }  // namespace forebay::cube

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "cube/tar.hpp"
+
 namespace forebay::cube {
 
 /// More than the longest path takes; what is larger is no extended header.
@@ -24,6 +26,8 @@ struct TarExtension {
   /// others nothing. Fails with kDamage where it is no list of records, with kUnsupported where the
   /// member is sparse, so that its bytes are not those of the file.
   Status add(char kind, std::string_view body);
+  /// Replaces what it says of the next member.
+  void apply_to(TarHeader& header) const;
 };
 
 /// Whether a member of this kind says something of others, and has no file of its own.
