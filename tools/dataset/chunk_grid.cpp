@@ -28,15 +28,16 @@ std::uint64_t there(std::uint64_t start, std::uint64_t chunk, std::uint64_t shap
   return std::min(chunk, shape - start);
 }
 
-bool is_cut(const ChunkGrid& grid, const Box& box) {
-  return box.count[0] > grid.chunk[0] && box.count[0] % grid.chunk[0] == 0;
-}
-
-Status check_box(const ChunkGrid& grid, std::span<const std::uint64_t> shape, const Box& box) {
-  for (std::size_t d = is_cut(grid, box) ? 1 : 0; d < shape.size(); ++d) {
+Status check_box(const ChunkGrid& grid,
+                 std::span<const std::uint64_t> shape,
+                 const Box& box,
+                 Cutting cutting) {
+  for (std::size_t d = 0; d < shape.size(); ++d) {
     const std::uint64_t size =
         d == 0 ? there(box.start[d], grid.chunk[d], shape[d]) : grid.chunk[d];
-    if (box.start[d] % grid.chunk[d] == 0 && box.count[d] == size) continue;
+    const bool is_cut =
+        d == 0 && cutting == Cutting::kAlongRows && box.count[0] % grid.chunk[0] == 0;
+    if (box.start[d] % grid.chunk[d] == 0 && (box.count[d] == size || is_cut)) continue;
     return refuse("the block at " + text_of(box.start) + " has " + text_of(box.count) +
                   " elements, the first one " + text_of(grid.chunk));
   }
@@ -52,7 +53,8 @@ std::uint64_t common_rows(std::uint64_t rows, std::span<const Box> boxes) {
 
 Result<ChunkGrid> grid_of(std::span<const std::uint64_t> shape,
                           std::span<const Box> boxes,
-                          Place chunk) {
+                          Place chunk,
+                          Cutting cutting) {
   ChunkGrid grid = {.chunk = std::move(chunk)};
   std::uint64_t chunks = 1;
   for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -62,7 +64,8 @@ Result<ChunkGrid> grid_of(std::span<const std::uint64_t> shape,
   if (chunks > kChunksMax) return refuse("more than " + std::to_string(kChunksMax) + " chunks");
   std::set<Place> starts;
   for (const Box& box : boxes) {
-    if (const Status fits = check_box(grid, shape, box); !fits) return tl::unexpected(fits.error());
+    if (const Status fits = check_box(grid, shape, box, cutting); !fits)
+      return tl::unexpected(fits.error());
     Place start = box.start;
     for (; start[0] < box.start[0] + box.count[0]; start[0] += grid.chunk[0])
       if (!starts.insert(start).second)
@@ -80,11 +83,11 @@ Result<ChunkGrid> find_grid(std::span<const std::uint64_t> shape,
                             Cutting cutting) {
   const auto first = std::ranges::find(boxes, Place(shape.size(), 0), &Box::start);
   if (first == boxes.end()) return refuse("no block has the first element");
-  auto whole = grid_of(shape, boxes, first->count);
+  auto whole = grid_of(shape, boxes, first->count, Cutting::kNever);
   if (whole || cutting == Cutting::kNever) return whole;
   Place chunk = first->count;
   chunk[0] = common_rows(shape[0], boxes);
-  auto cut = grid_of(shape, boxes, std::move(chunk));
+  auto cut = grid_of(shape, boxes, std::move(chunk), cutting);
   return cut ? cut : whole;
 }
 

@@ -25,8 +25,8 @@ struct ChunkGrid {
 /// file, which a codec prevents.
 enum class Cutting : std::uint8_t { kNever, kAlongRows };
 
-/// No more references are made of one array: they would take longer to read than the data.
-inline constexpr std::uint64_t kChunksMax = 10'000'000;
+/// Upper limit of references of one array; they take about 100 bytes each.
+inline constexpr std::uint64_t kChunksMax = 1'000'000;
 
 /// Blocks that are cut become chunks of as many rows as the greatest common divisor of where they
 /// begin and of the array allows. kUnsupported, with what is in the way, if the boxes are no such

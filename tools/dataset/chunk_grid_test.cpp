@@ -67,6 +67,9 @@ TEST(ChunkGrid, of_uneven_blocks_has_the_rows_that_divide_all) {
   EXPECT_EQ(find_grid(Place{7, 8}, cut({7, 8}, {3, 2}), Cutting::kAlongRows)->chunk, (Place{3, 2}))
       << "what fits as it is stays so";
   EXPECT_FALSE(find_grid(Place{14, 8}, std::span(boxes).first(2), Cutting::kAlongRows));
+  const std::vector<Box> multiple{{{0, 0}, {2, 8}}, {{2, 0}, {4, 8}}};
+  EXPECT_FALSE(find_grid(Place{6, 8}, multiple)) << "a compressed block is one chunk";
+  EXPECT_TRUE(find_grid(Place{6, 8}, multiple, Cutting::kAlongRows));
 }
 
 }  // namespace
