@@ -166,6 +166,14 @@ def test_samples_come_from_the_folder_that_is_named(monkeypatch, tmp_path):
     assert [file.name for file in demo.sample_files()] == ["a.tbin", "b.std"]
 
 
+def test_unreadable_samples_are_left_out_and_named(monkeypatch, tmp_path, capsys, real_native):
+    real_native("forebay-tipsy")
+    (tmp_path / "broken.std").write_bytes(b"no snapshot" * 10)
+    monkeypatch.setenv("FOREBAY_SAMPLES", str(tmp_path))
+    assert demo.analyse_samples() == []
+    assert f"left out: recognise {tmp_path}/broken.std" in capsys.readouterr().err
+
+
 def test_a_full_disk_is_told_before_the_work(forebay, libexec, monkeypatch, tmp_path):
     usage = shutil.disk_usage(tmp_path)._replace(free=1 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
