@@ -28,7 +28,9 @@ Status sync_entries(const std::string& folder) {
 }
 
 Status sync_entry(const std::string& path) {
-  const auto parent = std::filesystem::path(path).parent_path();
+  auto entry = std::filesystem::path(path);
+  if (!entry.has_filename()) entry = entry.parent_path();  // ends with a slash
+  const auto parent = entry.parent_path();
   return sync_entries(parent.empty() ? "." : parent.string());
 }
 

@@ -29,13 +29,6 @@ Status write_all(storage::File& file, const format::CommitPlan& plan) {
   return file.sync();
 }
 
-std::string parent_of(const std::string& folder) {
-  auto path = std::filesystem::path(folder);
-  if (!path.has_filename()) path = path.parent_path();
-  const auto parent = path.parent_path();
-  return parent.empty() ? "." : parent.string();
-}
-
 /// Under another name first: a `commits` that is there has a generation in force.
 Status make_dataset(const std::string& folder, const std::string& path) {
   if (::mkdir(folder.c_str(), kFolderMode) != 0 && errno != EEXIST)
@@ -75,7 +68,7 @@ Error needs_repair(const std::string& path, const std::string& cause) {
 /// The names of a dataset that has no step yet: who made it may have died before they were durable.
 Status sync_names(const std::string& folder) {
   if (Status synced = sync_entries(folder); !synced) return synced;
-  return sync_entries(parent_of(folder));
+  return sync_entry(folder);
 }
 
 }  // namespace
