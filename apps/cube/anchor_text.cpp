@@ -13,7 +13,7 @@ namespace forebay::cube {
 namespace {
 
 constexpr std::uint64_t kAnchorBytesMax = 4ULL << 30U;
-/// Descriptions of a million locations, which repeat themselves most, become 60 times smaller.
+/// Measured: 25, with 65,535 locations and level 9.
 constexpr std::uint64_t kAnchorGrowthMax = 200;
 constexpr std::uint64_t kAnchorBytesAlways = 16ULL << 20U;
 constexpr std::array<std::string_view, 2> kBareAttributes{"cubeplaggrtype=", "rowwise="};

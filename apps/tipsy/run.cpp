@@ -21,7 +21,7 @@ Json to_json(const RunTimes& times) {
 
 namespace {
 
-/// Its size tells what is in a snapshot, and tasks read at many places.
+/// Refuses pipes and devices: the layout follows from the file size, and tasks read at offsets.
 Status refuse_streams(const std::string& path) {
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0 || S_ISREG(found.st_mode) || S_ISDIR(found.st_mode))

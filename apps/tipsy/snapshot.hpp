@@ -28,15 +28,15 @@ struct Snapshot {
   std::vector<Precision> candidates;  ///< at least one
   std::uint64_t trailing_bytes = 0;  ///< past the last record; only if the user named the precision
 
-  /// Dark and star records have a 64-bit id in place of eps and phi: Bonsai's version 2, which a
-  /// pad of 2 tells.
+  /// True for Bonsai version 2 (pad 2): dark and star records hold a 64-bit id in place of eps and
+  /// phi.
   bool has_ids() const noexcept { return !pad_used && header.pad == 2; }
   /// Fails with kInvalidArgument if there is more than one candidate, naming the options that
   /// choose.
   Result<Layout> layout() const;
 };
 
-/// What says how many particles there are.
+/// Which header fields determine the number of particles.
 enum class CountsFrom : std::uint8_t {
   kHeader,         ///< nbodies, which must be the sum of the families
   kSumOfFamilies,  ///< the families, whatever nbodies is

@@ -60,8 +60,8 @@ enum class Role : std::uint8_t {
 struct RuntimeOptions {
   /// Most memory for data of all sessions together. Sessions start small and grow within it.
   std::uint64_t budget_bytes = 64ULL << 20U;
-  /// Most memory of freed Buffers that the ranks of a node keep together for those who allocate()
-  /// next.
+  /// Upper limit of the memory of freed Buffers that is kept for later allocate() calls, in bytes,
+  /// for all ranks of a node together.
   std::uint64_t buffer_cache_bytes = 1ULL << 30U;
   EngineChoice engine = EngineChoice::kAuto;
   /// Threads that copy from the page cache; 0: chosen from the cores of this machine.
@@ -81,10 +81,10 @@ struct RuntimeOptions {
   /// ReadPlan::reason has whose word it was. One that cannot be read is an Error of each session.
   std::string machine = {};
   WriterCores writer_cores = WriterCores::kApart;
-  /// The hardware threads, by the numbers of the system and sorted, on which agents and all other
-  /// threads of Forebay run that start after the Runtime is made; with writer_cores ignored. For
-  /// jobs whose launcher binds each rank to one core. One list for a process: the last Runtime's
-  /// counts. Empty: where the threads run that start them.
+  /// Processors (numbers of the system, sorted) for agents and all other threads of Forebay that
+  /// start after this Runtime is created; writer_cores is ignored then. Use it if the launcher
+  /// binds each rank to one core. The list applies to the process: the newest Runtime sets it.
+  /// Empty: threads inherit the affinity of the thread that starts them.
   std::vector<int> cores = {};
   /// The path of a profile (docs/formats/profile.md): how many bytes streams have under way to each
   /// place. Absent: the one that FOREBAY_PROFILE names, else that of whoever runs the program,
@@ -105,7 +105,7 @@ struct RuntimeOptions {
 /// (apart, anywhere), FOREBAY_CORES (as in "2-3,7") and FOREBAY_PROFILE (a path), or from the TOML
 /// file that FOREBAY_CONFIG names (budget, buffer_cache, engine, copy_threads, network, bulk,
 /// placement, machine, writer_cores, cores, profile); what is not set keeps its default. Fails with
-/// kInvalidArgument naming variable or key, also for a FOREBAY_... variable that nobody knows.
+/// kInvalidArgument naming variable or key, also for an unknown FOREBAY_... variable.
 Result<RuntimeOptions> options_from(const Environment& environment);
 
 /// The same from the environment of this process.

@@ -30,7 +30,7 @@ unsigned copiers(unsigned wanted) {
 
 /// Where the user has said where service threads run, there. Else, on the thread of a queue, which
 /// runs where the thread may run that made it: away from there, if that one is bound to less than
-/// the process was given. Who is not bound leaves it to the system.
+/// the process was given. A thread that is not bound leaves it to the system.
 std::vector<int> cores_for_copying(WriterCores wanted) {
   if (!service_processors().empty()) return {};
   const std::vector<int> bound = processors_of_this_thread();

@@ -31,11 +31,11 @@ struct FileIdentity {
 /// Files without a descriptor are on a device 0, each known by its address.
 FileIdentity identity_of(const File& file) noexcept;
 
-/// What the server says now, past what this machine remembers of the file (statx with
-/// AT_STATX_FORCE_SYNC). No value if it cannot be asked.
+/// Attributes fetched from the server, not from this client's cache (statx with
+/// AT_STATX_FORCE_SYNC). No value if statx fails.
 struct ServerFacts {
   std::uint64_t size_bytes = 0;
-  bool has_write_right = false;  ///< its mode lets anybody write it
+  bool has_write_right = false;  ///< any write bit of its mode is set
 };
 std::optional<ServerFacts> server_facts_of(int descriptor) noexcept;
 

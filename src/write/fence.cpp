@@ -28,8 +28,8 @@ constexpr int kRoundsMax = 16;
 constexpr std::uint64_t kCopiedAtOnce = 1_MiB;
 constexpr mode_t kWriteRights = S_IWUSR | S_IWGRP | S_IWOTH;
 
-/// The former `commits`, which somebody may be writing on another machine: read past the page cache
-/// of this one, which NFS does not tell of that.
+/// The replaced `commits`, which another client may still write. On remote file systems it is read
+/// with O_DIRECT, because this client's page cache may be stale.
 class FormerFile {
  public:
   static Result<FormerFile> open(const std::string& path) {
@@ -39,7 +39,7 @@ class FormerFile {
     if (!storage::is_remote(former.file_->file_system())) return former;
     auto direct = storage::reopen(*former.file_, {.access = Access::kDirect});
     if (direct) former.direct_ = std::move(*direct);
-    // A FUSE file system may refuse it; then its server keeps caches right, or nobody does.
+    // Without O_DIRECT only a coherent file system is safe; docs/formats/dataset.md says so.
     if (direct || direct.error().kind() == ErrorClass::kUnsupported) return former;
     return failure(direct.error());
   }
@@ -59,7 +59,7 @@ class FormerFile {
     return {};
   }
 
-  /// What is_fenced() asks about; only its owner may do it.
+  /// Clears the write bits that is_fenced() reads. Fails silently for files of another owner.
   void mark() {
     struct stat facts{};
     if (::fstat(file_->descriptor(), &facts) != 0) return;
@@ -94,7 +94,7 @@ Status replace(FormerFile& former, const std::string& path) {
   return made->publish();
 }
 
-/// Of writers that were killed while they made one.
+/// Removes copies that killed writers left behind.
 void remove_copies(const std::string& folder) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))

@@ -19,10 +19,10 @@ namespace forebay::write {
 /// force, and others may be kept out or not.
 Status fence_commits(const std::string& folder);
 
-/// Whether fence_commits() on another machine has replaced the file that this writer has open.
-/// Where names may be remembered wrongly (NFS) a look at the name does not tell: the former file
-/// has lost its rights to be written. Asks the server; on local file systems, where the name tells,
-/// false. Nor does it tell of a file that belongs to another user than the one who replaced it.
+/// Returns true if fence_commits() on another client has replaced the file that `commits` has open:
+/// its write bits are cleared. For NFS, whose clients may cache the old name. One request to the
+/// server; always false on local file systems, where comparing the name is enough, and for files
+/// that belong to another user than the new writer.
 bool is_fenced(const storage::File& commits);
 
 }  // namespace forebay::write

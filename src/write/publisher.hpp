@@ -61,7 +61,7 @@ class Publisher {
 
   std::unique_ptr<storage::File> file_;
   bool has_place_ = false;     ///< it was opened by its name
-  bool was_writable_ = false;  ///< then; a superuser may write what nobody may
+  bool was_writable_ = false;  ///< its write bits were set when it was opened
   std::optional<Error> replaced_;
   format::CommitsState state_;
   std::vector<format::StepEntry> steps_;

@@ -21,8 +21,8 @@ namespace forebay::cubepl {
 
 /// Operators on one way down through metrics that use each other. Bounds the stack of a run.
 inline constexpr std::uint32_t kTotalDepthMax = 1000;
-/// Metrics that one value needs, each counted as often as it is computed for it. Bounds the time of
-/// a value: of metrics that use the one before twice, 50 would take for ever.
+/// Metric evaluations that one value may need. Bounds the time of a value: a chain of 50 metrics,
+/// each using the previous one twice, needs 2^50 evaluations.
 inline constexpr std::uint64_t kUsesMax = std::uint64_t{1} << 16U;
 
 /// What calculation::... tell; the slot of Home::kCalculation.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A writer on one client of NFS that was taken for dead by another client, and goes on: neither
-// client's kernel hears of what the other does, and still no step is lost that somebody was told
-// of.
+// Two clients of NFS: a writer that was presumed dead resumes on one client while the other fences
+// it. Client caches are not coherent, and still no acknowledged step is lost.
 #include "write/fence.hpp"
 
 #include <atomic>

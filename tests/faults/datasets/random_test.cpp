@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets under operations that a seed chooses: writers in any way that end, are killed or meet
-// another writer, copies, flipped bits of slots and repair. After each operation every step that
-// somebody had a receipt for, and that no plan has dropped, is there and whole.
+// Random operations on datasets: writers that finish, are killed or meet another writer, copies,
+// flipped bits of slots, and repair. After each operation every acknowledged step that no plan has
+// dropped exists and is whole.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -99,7 +99,7 @@ class RandomHistory : public testing::TestWithParam<std::uint64_t> {
     kill_some_time(first);
   }
 
-  /// Goes on in the copy; the original must stay as it was.
+  /// Later operations use the copy; the original must not change.
   void copy() {
     if (!std::filesystem::exists(path_)) return;
     const std::string to = folder_ / ("copy-" + std::to_string(++copies_) + ".fb");
@@ -108,7 +108,7 @@ class RandomHistory : public testing::TestWithParam<std::uint64_t> {
     path_ = to;
   }
 
-  /// One bit of a slot. The step that it may have told of is not forgotten by those who write next.
+  /// Flips one bit of a slot. The next writer must not discard the step that it listed.
   void damage() {
     if (promised_.empty() || may_have_been_removing()) return;
     flip_bit(choice(2 * format::kPageBytes), choice(8));
@@ -150,8 +150,8 @@ class RandomHistory : public testing::TestWithParam<std::uint64_t> {
     EXPECT_TRUE(repaired->damages.empty());
   }
 
-  /// What this writer had receipts for counts from now on. Its plan may have dropped older steps:
-  /// it counts from the newest one that is there, which may be newer than its last receipt.
+  /// Adds the acknowledged steps of this writer, and removes those that its plan may have dropped,
+  /// counted from the newest step on disk, which may be newer than the last receipt.
   void hold_to(const WriterProcess& writer) {
     promised_.insert(writer.promised().begin(), writer.promised().end());
     const auto reader = StepReader::open(path_);
