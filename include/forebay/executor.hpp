@@ -4,6 +4,8 @@
 // TBB, an event loop) plugs in here.
 #pragma once
 
+#include <forebay/origin_process.hpp>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -43,7 +45,8 @@ class Executor {
 
 /// The default executor: a queue that the owner empties by calling poll() or wait(). Any number of
 /// threads may do so.
-/// At its end the queue must be empty: work that is still in it never runs.
+/// At its end the queue must be empty: work that is still in it never runs. In a child of fork(), a
+/// loop of the parent is empty: poll() and wait() return 0 at once.
 class EventLoop final : public Executor {
  public:
   EventLoop();
@@ -104,6 +107,7 @@ class EventLoop final : public Executor {
   int fruitless_polls_ = 0;
   int event_fd_ = -1;
   std::function<bool()> idle_work_;
+  const detail::OriginProcess origin_;
 };
 
 }  // namespace forebay

@@ -7,6 +7,7 @@
 
 #include <forebay/error.hpp>
 #include <forebay/executor.hpp>
+#include <forebay/origin_process.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -64,6 +65,13 @@ class Pending {
   virtual Executor& executor() const = 0;
   /// Names the request in an error ("read", path, offset).
   virtual ErrorDetails describe() const = 0;
+
+  /// False where fork() has copied the request into a child: no agent serves it there, and only
+  /// describe() may be called.
+  bool is_served_here() const noexcept { return origin_.is_current(); }
+
+ private:
+  const OriginProcess origin_;
 };
 
 template <class T>
@@ -72,6 +80,9 @@ class PendingResult : public Pending {
   /// The result, once; only after advance() returned true.
   virtual Result<T> take() = 0;
 };
+
+template <class T>
+using PendingPointer = PointerAtOrigin<PendingResult<T>>;
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
@@ -153,7 +164,8 @@ using ContinuationValue = typename Flatten<std::invoke_result_t<F, Result<T>>>::
 /// The result of a request that may still be under way. Move-only; belongs to one thread at a time.
 ///
 /// Dropping a Future takes the request back: buffers of the caller are not touched afterwards.
-/// Errors come as the Result's Error; none of these functions throws.
+/// Errors come as the Result's Error; none of these functions throws. In a child of fork(), the
+/// result of a request that the parent has made is an Error of class kClosed.
 template <class T>
 class [[nodiscard]] Future {
  public:
@@ -166,7 +178,7 @@ class [[nodiscard]] Future {
   Future(U&& value) : value_(Result<T>(std::forward<U>(value))) {}  // NOLINT: so is its value
   Future(Error error) : value_(std::in_place, tl::unexpect, std::move(error)) {}  // NOLINT
   explicit Future(std::unique_ptr<detail::PendingResult<T>> pending)
-      : pending_(std::move(pending)) {}
+      : pending_(pending.release()) {}
 
   Future(Future&& other) noexcept = default;
   Future& operator=(Future&& other) noexcept {
@@ -181,6 +193,7 @@ class [[nodiscard]] Future {
   /// Takes what has arrived (copies into the caller's memory, runs chained continuations) and says
   /// whether the result is there; once true it stays true. Never blocks.
   bool poll() {
+    refuse_in_child();
     if (value_) return true;
     if (!pending_) return false;
     forget_descriptor();
@@ -195,6 +208,7 @@ class [[nodiscard]] Future {
   /// Blocks until the result is there and moves it out. Call it once: a Future that was moved from
   /// has nothing to wait for, and says so (kInvalidArgument).
   Result<T> wait() {
+    refuse_in_child();
     if (!value_) {
       if (!pending_) return failure(detail::moved_away());
       forget_descriptor();
@@ -206,6 +220,7 @@ class [[nodiscard]] Future {
 
   /// Blocks at most `limit`; true if the result is there (then wait() returns at once).
   bool wait_for(std::chrono::nanoseconds limit) {
+    refuse_in_child();
     if (value_ || !pending_) return true;
     forget_descriptor();
     if (detail::block_on(*pending_, detail::deadline_after(limit))) {
@@ -219,6 +234,7 @@ class [[nodiscard]] Future {
   /// Takes an unfinished request back: the result is then an Error of class kCancelled. A finished
   /// one keeps its value.
   void cancel() {
+    refuse_in_child();
     if (value_ || !pending_) return;
     Error error = detail::cancelled(*pending_);
     forget_descriptor();
@@ -268,11 +284,16 @@ class [[nodiscard]] Future {
     if (descriptor_) descriptor_->raise();
   }
   void forget_descriptor() noexcept {
-    if (descriptor_ && pending_) descriptor_->forget(*pending_);
+    if (descriptor_ && pending_ && pending_->is_served_here()) descriptor_->forget(*pending_);
+  }
+  void refuse_in_child() {
+    if (!pending_ || pending_->is_served_here()) return;
+    value_.emplace(tl::unexpect, detail::made_before_fork(pending_->describe()));
+    pending_.reset();
   }
 
   std::optional<Result<T>> value_;
-  std::unique_ptr<detail::PendingResult<T>> pending_;
+  detail::PendingPointer<T> pending_;
   std::unique_ptr<detail::EventDescriptor> descriptor_;
 };
 

@@ -50,7 +50,7 @@ class FinishedResult final : public PendingResult<T> {
 template <class T, class U, class F>
 class ThenPending final : public PendingResult<U> {
  public:
-  ThenPending(std::unique_ptr<PendingResult<T>> first, F function)
+  ThenPending(PendingPointer<T> first, F function)
       : first_(std::move(first)), function_(std::move(function)) {}
 
   bool advance() override {
@@ -68,7 +68,7 @@ class ThenPending final : public PendingResult<U> {
   Result<U> take() override { return std::move(*result_); }
 
  private:
-  std::unique_ptr<PendingResult<T>> first_;
+  PendingPointer<T> first_;
   F function_;
   std::optional<Result<U>> result_;
 };
@@ -77,9 +77,7 @@ class ThenPending final : public PendingResult<U> {
 template <class T, class F>
 class DetachedDriver final : public Driver {
  public:
-  DetachedDriver(std::optional<Result<T>> value,
-                 std::unique_ptr<PendingResult<T>> request,
-                 F function)
+  DetachedDriver(std::optional<Result<T>> value, PendingPointer<T> request, F function)
       : value_(std::move(value)), request_(std::move(request)), function_(std::move(function)) {}
 
  protected:
@@ -92,7 +90,7 @@ class DetachedDriver final : public Driver {
 
  private:
   std::optional<Result<T>> value_;
-  std::unique_ptr<PendingResult<T>> request_;
+  PendingPointer<T> request_;
   F function_;
 };
 
@@ -158,7 +156,9 @@ template <class T>
 template <std::invocable<Result<T>> F>
 auto Future<T>::then(F function) && -> Future<detail::ContinuationValue<F, T>> {
   using U = detail::ContinuationValue<F, T>;
-  if (value_) pending_ = std::make_unique<detail::FinishedResult<T>>(std::move(*value_));
+  refuse_in_child();
+  if (value_)
+    pending_ = detail::PendingPointer<T>(new detail::FinishedResult<T>(std::move(*value_)));
   forget_descriptor();
   return Future<U>(
       std::make_unique<detail::ThenPending<T, U, F>>(std::move(pending_), std::move(function)));
@@ -167,6 +167,7 @@ auto Future<T>::then(F function) && -> Future<detail::ContinuationValue<F, T>> {
 template <class T>
 template <std::invocable<Result<T>> F>
 void Future<T>::then(Executor& executor, F function) && {
+  refuse_in_child();
   forget_descriptor();
   detail::Driver::start(std::make_unique<detail::DetachedDriver<T, F>>(
                             std::move(value_), std::move(pending_), std::move(function)),

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <forebay/error.hpp>
+#include <forebay/origin_process.hpp>
 
 #include <string>
 
@@ -25,7 +26,8 @@ class TemporaryFile {
 
   TemporaryFile(TemporaryFile&& other) noexcept;
   TemporaryFile& operator=(TemporaryFile&&) = delete;
-  ~TemporaryFile();  ///< removes the file, unless it was published
+  /// Removes the file, unless it was published; keeps it in a child of fork().
+  ~TemporaryFile();
 
   /// Where the bytes go until publish().
   const std::string& path() const noexcept { return path_; }
@@ -45,6 +47,7 @@ class TemporaryFile {
   std::string path_;
   int descriptor_;
   int sync_errno_ = 0;
+  detail::OriginProcess origin_;
 };
 
 }  // namespace forebay

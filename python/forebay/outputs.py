@@ -53,6 +53,7 @@ def _temporary_beside(target: Path) -> Iterator[Path]:
     # Never readable by more than the old file was; a new file follows the umask.
     mode = 0o600 if target.exists() else 0o666
     descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+    owner = os.getpid()
     try:
         _take_mode(descriptor, target)
         yield temporary
@@ -60,7 +61,8 @@ def _temporary_beside(target: Path) -> Iterator[Path]:
         os.replace(temporary, target)
     finally:
         os.close(descriptor)
-        temporary.unlink(missing_ok=True)
+        if os.getpid() == owner:  # a child of fork() leaves the file to its parent
+            temporary.unlink(missing_ok=True)
     _sync_folder(target.parent)
 
 

@@ -34,6 +34,25 @@ def test_exception_leaves_the_old_file(tmp_path):
     assert (target.read_text(), names(tmp_path)) == ("old", ["result.json"])
 
 
+def leave_block_in_child(target):
+    """Returns in the parent; the child leaves the block by an exception and ends."""
+    try:
+        with outputs.publishing(target) as place:
+            place.write_text("new")
+            child = os.fork()
+            if child == 0:
+                raise KeyError
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    except KeyError:
+        os._exit(0)
+
+
+def test_child_of_fork_leaves_the_temporary_file(tmp_path):
+    target = tmp_path / "result.json"
+    leave_block_in_child(target)
+    assert (target.read_text(), names(tmp_path)) == ("new", ["result.json"])
+
+
 def test_writers_at_the_same_time_publish_whole_files(tmp_path):
     target = tmp_path / "result"
     texts = ["a" * 300_000, "b" * 300_000]

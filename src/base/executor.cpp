@@ -79,6 +79,7 @@ std::size_t EventLoop::run_chain(Work* chain) {
 }
 
 std::size_t EventLoop::poll() {
+  if (!origin_.is_current()) return 0;
   Work* chain = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -99,6 +100,7 @@ void EventLoop::work_while_idle() {
 }
 
 std::size_t EventLoop::wait() {
+  if (!origin_.is_current()) return 0;
   only_polled_.store(false, std::memory_order_relaxed);
   work_while_idle();
   // A sleeper first, then a last look: what is offered in between is seen by one side or the other.

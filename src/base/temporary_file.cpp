@@ -130,12 +130,13 @@ TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
     : target_(std::move(other.target_)),
       path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
-      sync_errno_(other.sync_errno_) {}
+      sync_errno_(other.sync_errno_),
+      origin_(other.origin_) {}
 
 TemporaryFile::~TemporaryFile() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
-  ::unlink(path_.c_str());
+  if (origin_.is_current()) ::unlink(path_.c_str());
 }
 
 Status TemporaryFile::publish() {

@@ -53,6 +53,7 @@ void SessionCore::released(SplinterIndex splinter, std::uint32_t slot, shm::Stal
 }
 
 Error SessionCore::closed_error() const {
+  if (is_from_parent()) return detail::made_before_fork({.operation = "read", .path = path()});
   return Error({.kind = ErrorClass::kClosed,
                 .operation = "read",
                 .path = path(),

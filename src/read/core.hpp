@@ -8,6 +8,7 @@
 
 #include <forebay/executor.hpp>
 #include <forebay/future.hpp>
+#include <forebay/origin_process.hpp>
 #include <forebay/plan.hpp>
 #include <forebay/session.hpp>
 
@@ -120,8 +121,13 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   virtual void count_copied(std::uint64_t bytes) = 0;
 
   virtual SessionReport report() const = 0;
+  /// Not in a child of fork().
   virtual void close() = 0;
-  bool closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
+  /// Also in a child of fork().
+  bool closed() const noexcept {
+    return closed_.load(std::memory_order_relaxed) || !origin_.is_current();
+  }
+  bool is_from_parent() const noexcept { return !origin_.is_current(); }
   Error closed_error() const;
   Error no_memory_error(const ByteRange& range) const;
 
@@ -160,6 +166,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
  private:
   void released(SplinterIndex splinter, std::uint32_t slot, shm::Stall stall) noexcept;
 
+  const detail::OriginProcess origin_;
   const Facts facts_;
   const Geometry geometry_;
   const unsigned splinter_shift_;

@@ -19,7 +19,7 @@ constexpr std::size_t kAskedMax = 4096;
 }  // namespace
 
 Result<std::shared_ptr<SessionGuest>> SessionGuest::open(Seat seat, Share share) {
-  std::shared_ptr<SessionGuest> guest(new SessionGuest(std::move(seat)));
+  std::shared_ptr<SessionGuest> guest(new SessionGuest(std::move(seat)), detail::DeleteAtOrigin());
   if (auto attached = guest->attach(std::move(share)); !attached) return failure(attached.error());
   return guest;
 }

@@ -68,7 +68,8 @@ Result<std::shared_ptr<SessionHost>> SessionHost::open(const Setup& setup) try {
   const shm::BooksShape shape = shape_of_books(setup.extent, setup.plan, setup.clients);
   auto books = setup.make_books ? setup.make_books(shape) : private_books(shape);
   if (!books) return failure(books.error());
-  std::shared_ptr<SessionHost> host(new SessionHost(setup, std::move(*lease), std::move(*books)));
+  std::shared_ptr<SessionHost> host(new SessionHost(setup, std::move(*lease), std::move(*books)),
+                                    detail::DeleteAtOrigin());
   if (auto mapped = host->map_window(host->schedule_.slots()); !mapped)
     return failure(mapped.error());
   return host;

@@ -62,6 +62,7 @@ Future<ByteCount> gather(const std::shared_ptr<SessionCore>& core,
 }  // namespace
 
 void View::unpin() noexcept {
+  if (core_->is_from_parent()) return core_.reset();
   const Geometry& geometry = core_->geometry();
   const read::SplinterIndex first = geometry.index_at(offset_);
   if (geometry.index_at(offset_ + bytes_.size() - 1) == first) {
@@ -75,7 +76,7 @@ void View::unpin() noexcept {
 // Whoever remembers the closer weakly keeps what it holds: it lets go of the session itself.
 Session::Session(std::shared_ptr<SessionCore> core)
     : core_(std::move(core)), closer_(core_.get(), [kept = core_](void*) mutable {
-        kept->close();
+        if (!kept->is_from_parent()) kept->close();
         kept.reset();
       }) {}
 
@@ -158,7 +159,7 @@ Views Session::views(Extent part) const {
 void Session::prefetch(ByteRange range) const {
   const Geometry& geometry = core_->geometry();
   const ByteRange inside = intersect(range, geometry.extent());
-  if (inside.empty()) return;
+  if (inside.empty() || core_->closed()) return;
   const read::SplinterIndex last = geometry.index_at(inside.end() - 1);
   for (read::SplinterIndex splinter = geometry.index_at(inside.offset); splinter <= last;
        ++splinter) {
@@ -167,9 +168,13 @@ void Session::prefetch(ByteRange range) const {
   }
 }
 
-SessionReport Session::report() const { return core_->report(); }
+SessionReport Session::report() const {
+  return core_->is_from_parent() ? SessionReport{} : core_->report();
+}
 
-void Session::close() const { core_->close(); }
+void Session::close() const {
+  if (!core_->is_from_parent()) core_->close();
+}
 
 Future<View> Views::next() {
   if (!session_.extent().contains(rest_))

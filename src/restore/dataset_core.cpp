@@ -29,6 +29,8 @@ DatasetCore::DatasetCore(Setup setup)
                                                std::move(setup.turns))) {}
 
 Result<std::shared_ptr<StepCore>> DatasetCore::step(std::uint64_t number) {
+  if (const Status here = origin_.check("open a step of", folder_); !here)
+    return failure(here.error());
   const format::StepEntry* const entry = steps_.find(number);
   if (entry == nullptr) {
     const std::string newest =
@@ -48,7 +50,9 @@ Result<std::shared_ptr<StepCore>> DatasetCore::step(std::uint64_t number) {
 Result<std::shared_ptr<StepCore>> DatasetCore::open_step(const format::StepEntry& entry) const {
   std::vector<format::StepFile> files = format::load_step_files(folder_, steps_.dataset, entry);
   auto catalog = std::make_shared<const format::StepCatalog>(entry, std::move(files));
-  auto core = std::make_shared<StepCore>(folder_, std::move(catalog), sessions_, verification_);
+  const std::shared_ptr<StepCore> core(
+      new StepCore(folder_, std::move(catalog), sessions_, verification_),
+      detail::DeleteAtOrigin());
   for (const Error& damage : core->catalog().damages()) {
     const Error error = core->explained(damage);
     // What this process cannot open or hold for now is not lost.

@@ -37,7 +37,9 @@ using OpenSession = std::function<Result<std::shared_ptr<read::SessionCore>>(
 class FileSession {
  public:
   FileSession(std::string path, std::shared_ptr<read::SessionCore> core, Width width);
-  ~FileSession() { core_->close(); }
+  ~FileSession() {
+    if (!core_->is_from_parent()) core_->close();
+  }
   FileSession(const FileSession&) = delete;
   FileSession& operator=(const FileSession&) = delete;
 

@@ -3,6 +3,7 @@
 // asks for into a WantList; stored_read.hpp reads it.
 #pragma once
 
+#include <forebay/origin_process.hpp>
 #include <forebay/stored_dataset.hpp>
 
 #include <map>
@@ -36,6 +37,8 @@ class StepCore {
            Verification verification);
 
   const format::StepCatalog& catalog() const noexcept { return *catalog_; }
+  const std::string& folder() const noexcept { return folder_; }
+  const detail::OriginProcess& origin() const noexcept { return origin_; }
   const std::vector<StoredField>& fields() const noexcept { return fields_; }
   FileSessions& sessions() const noexcept { return *sessions_; }
   Verification verification() const noexcept { return verification_; }
@@ -72,6 +75,7 @@ class StepCore {
   Status check_bytes(const Wanted& wanted, std::uint64_t needed) const;
   Result<std::uint64_t> check_region(const StoredField& field, const Subarray& region) const;
 
+  const detail::OriginProcess origin_;
   const std::string folder_;
   const std::shared_ptr<const format::StepCatalog> catalog_;
   const std::shared_ptr<FileSessions> sessions_;
@@ -101,6 +105,7 @@ class DatasetCore {
  private:
   Result<std::shared_ptr<StepCore>> open_step(const format::StepEntry& entry) const;
 
+  const detail::OriginProcess origin_;
   const std::string folder_;
   const StepList steps_;
   const std::vector<std::uint64_t> numbers_;

@@ -23,6 +23,7 @@ Future<ByteCount> start(const std::shared_ptr<restore::StepCore>& step,
                         Result<restore::WantList> list,
                         std::span<std::byte> into) {
   if (!list) return list.error();
+  if (const Status here = step->origin().check("read", step->folder()); !here) return here.error();
   auto read = std::make_unique<restore::StoredRead>(step, std::move(*list), into);
   if (read->begin()) return read->take();
   return Future<ByteCount>(std::move(read));

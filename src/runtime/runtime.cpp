@@ -100,6 +100,8 @@ Result<SharedSession> make_session(RuntimeCore& runtime,
 }  // namespace
 
 Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
+  if (const Status here = runtime_->check_process("open a read session", path()); !here)
+    return failure(here.error());
   const SessionHandle handle = runtime_->registry().next();
   const auto checked = check_extent(path(), size(), extent);
   if (!checked) return failure(checked.error());
@@ -126,7 +128,7 @@ Result<Session> File::open_session(ByteRange extent,
 Runtime::Runtime(RuntimeOptions options) : Runtime(Ranks(), std::move(options)) {}
 
 Runtime::Runtime(const Ranks& ranks, RuntimeOptions options)
-    : core_(std::make_shared<RuntimeCore>(std::move(options), ranks)) {}
+    : core_(new RuntimeCore(std::move(options), ranks), detail::DeleteAtOrigin()) {}
 
 Runtime::~Runtime() { core_->stop(); }
 
@@ -148,6 +150,7 @@ Result<File> Runtime::open(const std::string& path) {
 }
 
 Result<Buffer> Runtime::allocate(std::uint64_t size_bytes, MemoryKind kind) {
+  if (const Status here = core_->check_process("allocate"); !here) return failure(here.error());
   return core_->buffers().allocate(size_bytes, kind);
 }
 

@@ -97,6 +97,7 @@ void RuntimeCore::keep(std::shared_ptr<comm::Turns> turns) {
 }
 
 void RuntimeCore::stop() {
+  if (!origin_.is_current()) return;
   for (const auto& turns : turns_)
     turns->stop();
   registry_.close_all();
@@ -310,6 +311,7 @@ Result<std::shared_ptr<read::NodeClient>> RuntimeCore::connect_to_node(
 }
 
 Status RuntimeCore::check_role(const char* operation) const {
+  if (Status here = check_process(operation); !here) return here;
   if (role() == Role::kCompute) return {};
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = operation,
@@ -319,6 +321,7 @@ Status RuntimeCore::check_role(const char* operation) const {
 }
 
 Status RuntimeCore::serve() {
+  if (Status here = check_process("serve"); !here) return here;
   if (!division_) return failure(division_.error());
   if (role() == Role::kCompute) {
     return failure({.kind = ErrorClass::kInvalidArgument,

@@ -5,6 +5,7 @@
 // the node's agent from the beginning, and all are its clients.
 #pragma once
 
+#include <forebay/origin_process.hpp>
 #include <forebay/runtime.hpp>
 
 #include <atomic>
@@ -51,7 +52,11 @@ class RuntimeCore {
   const Result<std::shared_ptr<comm::Communicator>>& ranks() const noexcept { return ranks_; }
   Role role() const noexcept { return division_ ? division_->role : Role::kCompute; }
   Ranks compute() const { return division_ ? division_->application : Ranks(division_.error()); }
-  /// Success where this rank may open files.
+  /// kClosed in a child of fork().
+  Status check_process(const char* operation, const std::string& path = {}) const {
+    return origin_.check(operation, path);
+  }
+  /// Success where this rank may open files, which a child of fork() may not.
   Status check_role(const char* operation) const;
   /// As Runtime::serve().
   Status serve();
@@ -103,6 +108,7 @@ class RuntimeCore {
   Result<std::unique_ptr<write::Summons>> connect_to_first() const;
   void serve_datasets(write::Summons& summons);
 
+  const detail::OriginProcess origin_;
   const RuntimeOptions options_;
   const KnownStorage storage_;
   EventLoop loop_;

@@ -87,13 +87,14 @@ Result<StoredDataset> Runtime::open_dataset(const std::string& path, const Store
                                      restore::Width width) {
     return open_session(*core, file, extent, plan, width);
   };
-  return StoredDataset(std::make_shared<restore::DatasetCore>(
-      restore::DatasetCore::Setup{.folder = absolute_path(path),
-                                  .steps = std::move(*steps),
-                                  .options = options,
-                                  .open_session = opener,
-                                  .executor = &core_->executor(),
-                                  .turns = std::move(*turns)}));
+  return StoredDataset(std::shared_ptr<restore::DatasetCore>(
+      new restore::DatasetCore({.folder = absolute_path(path),
+                                .steps = std::move(*steps),
+                                .options = options,
+                                .open_session = opener,
+                                .executor = &core_->executor(),
+                                .turns = std::move(*turns)}),
+      detail::DeleteAtOrigin()));
 }
 
 }  // namespace forebay

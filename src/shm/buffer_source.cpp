@@ -46,7 +46,10 @@ Result<NodeMemory> make_memory(std::uint64_t size_bytes, MemoryKind kind) {
 
 }  // namespace
 
-BufferLease::~BufferLease() { source->give_back(std::move(block)); }
+BufferLease::~BufferLease() {
+  // The memory is shared with the parent, which still uses it.
+  if (origin.is_current()) source->give_back(std::move(block));
+}
 
 Buffer BufferLease::lend(std::unique_ptr<BufferLease> lease,
                          std::uint64_t size_bytes,

@@ -6,6 +6,7 @@
 
 #include <forebay/buffer.hpp>
 #include <forebay/error.hpp>
+#include <forebay/origin_process.hpp>
 
 #include <cstdint>
 #include <list>
@@ -50,6 +51,7 @@ class BufferSource;
 
 /// What a Buffer holds: a block, and whom it goes back to at the end.
 struct BufferLease {
+  const detail::OriginProcess origin;
   std::shared_ptr<BufferSource> source;
   BufferBlock block;
 

@@ -10,7 +10,8 @@ namespace forebay {
 
 void OutputBuffer::release() noexcept {
   bytes_ = {};
-  if (const auto core = std::move(core_)) core->release(index_);
+  const auto core = std::move(core_);
+  if (core && core->check_process("release a buffer")) core->release(index_);
 }
 
 const std::string& OutputFile::path() const noexcept { return file_->path(); }
@@ -18,9 +19,20 @@ const std::string& OutputFile::written_path() const noexcept { return file_->wri
 std::uint32_t OutputFile::number() const noexcept { return file_->number(); }
 const OutputPlan& OutputFile::plan() const noexcept { return file_->plan(); }
 
-Status OutputFile::drain() const { return core_->drain_file(*file_, stream::Durability::kWritten); }
-Status OutputFile::sync() const { return core_->drain_file(*file_, stream::Durability::kSynced); }
-Status OutputFile::publish() const { return core_->publish(*file_); }
+Status OutputFile::drain() const {
+  if (Status here = core_->check_process("drain"); !here) return here;
+  return core_->drain_file(*file_, stream::Durability::kWritten);
+}
+
+Status OutputFile::sync() const {
+  if (Status here = core_->check_process("sync"); !here) return here;
+  return core_->drain_file(*file_, stream::Durability::kSynced);
+}
+
+Status OutputFile::publish() const {
+  if (Status here = core_->check_process("publish"); !here) return here;
+  return core_->publish(*file_);
+}
 
 OutputStream& OutputStream::operator=(OutputStream&& other) noexcept {
   if (this != &other) {
@@ -33,23 +45,33 @@ OutputStream& OutputStream::operator=(OutputStream&& other) noexcept {
 OutputStream::~OutputStream() { end(); }
 
 void OutputStream::end() noexcept {
-  if (core_) core_->close();
+  if (core_ && core_->check_process("close")) core_->close();
 }
 
 Result<OutputFile> OutputStream::create(const std::string& path, const CreateOptions& options) {
+  if (const Status here = core_->check_process("create"); !here) return failure(here.error());
   return core_->create(path, options);
 }
 
-Result<OutputBuffer> OutputStream::acquire() { return core_->acquire(); }
+Result<OutputBuffer> OutputStream::acquire() {
+  if (const Status here = core_->check_process("acquire"); !here) return failure(here.error());
+  return core_->acquire();
+}
 
 Result<OutputBuffer> OutputStream::acquire_at(const OutputFile& file, std::uint64_t offset_bytes) {
   if (const Status own = core_->check_own(file); !own) return failure(own.error());
   return core_->acquire_at(*file.file_, offset_bytes);
 }
 
-Result<std::optional<OutputBuffer>> OutputStream::try_acquire() { return core_->try_acquire(); }
+Result<std::optional<OutputBuffer>> OutputStream::try_acquire() {
+  if (const Status here = core_->check_process("acquire"); !here) return failure(here.error());
+  return core_->try_acquire();
+}
 
-Future<OutputBuffer> OutputStream::acquire_async() { return core_->acquire_async(); }
+Future<OutputBuffer> OutputStream::acquire_async() {
+  if (const Status here = core_->check_process("acquire"); !here) return here.error();
+  return core_->acquire_async();
+}
 
 Status OutputStream::submit(OutputBuffer buffer,
                             const OutputFile& file,
@@ -66,15 +88,29 @@ Status OutputStream::write(const OutputFile& file,
   return core_->write(*file.file_, offset_bytes, bytes);
 }
 
-Status OutputStream::drain() { return core_->drain(stream::Durability::kWritten); }
-Status OutputStream::sync() { return core_->drain(stream::Durability::kSynced); }
+Status OutputStream::drain() {
+  if (Status here = core_->check_process("drain"); !here) return here;
+  return core_->drain(stream::Durability::kWritten);
+}
 
-Result<std::size_t> OutputStream::written(std::span<Written> into) { return core_->written(into); }
+Status OutputStream::sync() {
+  if (Status here = core_->check_process("sync"); !here) return here;
+  return core_->drain(stream::Durability::kSynced);
+}
 
-void OutputStream::cancel() noexcept { core_->cancel(); }
+Result<std::size_t> OutputStream::written(std::span<Written> into) {
+  if (const Status here = core_->check_process("list writes"); !here) return failure(here.error());
+  return core_->written(into);
+}
+
+void OutputStream::cancel() noexcept {
+  if (core_->check_process("cancel")) core_->cancel();
+}
 
 const StreamPlan& OutputStream::plan() const noexcept { return core_->plan(); }
 
-StreamReport OutputStream::report() const { return core_->report(); }
+StreamReport OutputStream::report() const {
+  return core_->check_process("report") ? core_->report() : StreamReport();
+}
 
 }  // namespace forebay

@@ -35,7 +35,8 @@ Result<std::shared_ptr<StreamCore>> StreamCore::make(Setup setup) {
   auto pool = storage::BufferPool::create(
       {.buffer_bytes = setup.plan.buffer_bytes + kBlockBytes, .count = setup.plan.buffers});
   if (!pool) return failure(pool.error());
-  return std::shared_ptr<StreamCore>(new StreamCore(std::move(setup), std::move(*pool)));
+  return std::shared_ptr<StreamCore>(new StreamCore(std::move(setup), std::move(*pool)),
+                                     detail::DeleteAtOrigin());
 }
 
 StreamCore::StreamCore(Setup setup, std::unique_ptr<storage::BufferPool> pool)
@@ -127,6 +128,7 @@ void StreamCore::signal_all() noexcept {
 }
 
 Status StreamCore::check_own(const OutputFile& file) const {
+  if (Status here = check_process("write"); !here) return here;
   if (file.core_.get() == this) return {};
   return bad_submission(ErrorClass::kInvalidArgument, file.file_.get(), std::nullopt,
                         "the file belongs to another stream");

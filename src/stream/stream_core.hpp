@@ -7,6 +7,7 @@
 #include <forebay/executor.hpp>
 #include <forebay/future.hpp>
 #include <forebay/log.hpp>
+#include <forebay/origin_process.hpp>
 #include <forebay/output_stream.hpp>
 
 #include <atomic>
@@ -43,6 +44,10 @@ class StreamCore final : public Client, public std::enable_shared_from_this<Stre
   static OutputStream face_of(std::shared_ptr<StreamCore> core) {
     return OutputStream(std::move(core));
   }
+
+  /// Also in a child of fork(). Success where the stream may be used: the other calls are for the
+  /// process that has made it.
+  Status check_process(const char* operation) const { return origin_.check(operation); }
 
   // As OutputStream has them.
   Result<OutputFile> create(const std::string& path, const CreateOptions& options);
@@ -111,6 +116,7 @@ class StreamCore final : public Client, public std::enable_shared_from_this<Stre
   void let_go_of(const std::vector<std::weak_ptr<FileCore>>& unheld);
   void log_untold_error() noexcept;
 
+  const detail::OriginProcess origin_;
   const Setup setup_;
   const std::unique_ptr<storage::BufferPool> pool_;
   std::vector<Slot> slots_;

@@ -41,6 +41,7 @@ Error DatasetCore::error(ErrorClass kind, std::string operation, std::string cau
 }
 
 std::optional<std::uint64_t> DatasetCore::newest_step() const {
+  if (!origin_.is_current()) return setup_.newest_step;
   const std::lock_guard lock(mutex_);
   return newest_;
 }
@@ -60,6 +61,8 @@ Status DatasetCore::check_begin(std::uint64_t number) const {
 }
 
 Result<std::shared_ptr<StepCore>> DatasetCore::begin_step(std::uint64_t number) {
+  if (const Status here = origin_.check("begin a step of", path()); !here)
+    return failure(here.error());
   const TimePoint begun_at = now();
   std::unique_lock lock(mutex_);
   if (const Status checked = check_begin(number); !checked) return failure(checked.error());
@@ -73,7 +76,8 @@ Result<std::shared_ptr<StepCore>> DatasetCore::begin_step(std::uint64_t number) 
   if (is_free) {
     open_step_ = *name;
     lock.unlock();
-    return std::make_shared<StepCore>(shared_from_this(), *name, begun_at);
+    return std::shared_ptr<StepCore>(new StepCore(shared_from_this(), *name, begun_at),
+                                     detail::DeleteAtOrigin());
   }
   // The others count it too, so it fails on all of them, and the next one is the same on all.
   const Error why =
@@ -118,6 +122,7 @@ void DatasetCore::step_is_over(const Packer& packer) {
 }
 
 DatasetReport DatasetCore::report() const {
+  if (!origin_.is_current()) return {};
   const std::lock_guard lock(mutex_);
   DatasetReport report = report_;
   report.written_bytes = agent_->written_bytes();
@@ -127,6 +132,7 @@ DatasetReport DatasetCore::report() const {
 }
 
 Status DatasetCore::close() {
+  if (Status here = origin_.check("close", path()); !here) return here;
   std::unique_lock lock(mutex_);
   const bool was_closed = std::exchange(is_closed_, true);
   // A step that is open here has no end to wait for.
@@ -201,7 +207,12 @@ Status StepCore::keep(Status outcome) {
 
 Status StepCore::refuse(const Error& why) { return keep(failure(why)); }
 
+Status StepCore::check_process() const {
+  return dataset_->origin_.check("write a step of", dataset_->path());
+}
+
 Status StepCore::put(const BlockPlace& place, std::span<const std::byte> bytes) {
+  if (Status here = check_process(); !here) return here;
   const TimePoint begin = now();
   Status outcome = keep(packer_.add(place, bytes));
   held_up_ += now() - begin;
@@ -209,6 +220,7 @@ Status StepCore::put(const BlockPlace& place, std::span<const std::byte> bytes) 
 }
 
 Status StepCore::adopt(const BlockPlace& place, AdoptedBuffer buffer) {
+  if (Status here = check_process(); !here) return here;
   const TimePoint begin = now();
   Status outcome = keep(packer_.adopt(place, std::move(buffer)));
   held_up_ += now() - begin;
@@ -216,6 +228,7 @@ Status StepCore::adopt(const BlockPlace& place, AdoptedBuffer buffer) {
 }
 
 Future<Receipt> StepCore::commit() {
+  if (const Status here = check_process(); !here) return here.error();
   if (failure_) {
     abandon();
     return *failure_;

@@ -6,6 +6,7 @@
 
 #include <forebay/dataset.hpp>
 #include <forebay/executor.hpp>
+#include <forebay/origin_process.hpp>
 
 #include <condition_variable>
 #include <cstdint>
@@ -65,6 +66,7 @@ class DatasetCore : public std::enable_shared_from_this<DatasetCore> {
   void step_is_over(const Packer& packer);
   void withdraw_open_step() noexcept;
 
+  const detail::OriginProcess origin_;
   const Setup setup_;
   std::shared_ptr<Agent> agent_;
 
@@ -99,6 +101,7 @@ class StepCore {
   void abandon() noexcept;
 
  private:
+  Status check_process() const;
   Status keep(Status outcome);
 
   const std::shared_ptr<DatasetCore> dataset_;

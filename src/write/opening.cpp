@@ -217,7 +217,8 @@ Result<std::shared_ptr<DatasetCore>> start(Part part,
                            .receiving = part.furniture.receiving,
                            .executor = request.executor};
   if (decision.found.has_steps) setup.newest_step = decision.found.newest_step;
-  auto core = std::make_shared<DatasetCore>(std::move(setup));
+  const std::shared_ptr<DatasetCore> core(new DatasetCore(std::move(setup)),
+                                          detail::DeleteAtOrigin());
   const auto resolved = [weak = std::weak_ptr(core)](const StepName& step, const Status& outcome) {
     if (const auto alive = weak.lock()) alive->on_resolved(step, outcome);
   };
