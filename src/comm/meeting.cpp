@@ -14,6 +14,7 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "base/sleep_until_ready.hpp"
 
 namespace forebay::comm {
 
@@ -135,8 +136,7 @@ void MeetingRoom::wait(TimePoint now) {
     if (waits) until = std::min(until, progress.next_call);
   }
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
-  const auto left_ms = static_cast<int>(std::max<std::int64_t>(0, left.count()));
-  ::poll(entries_.data(), entries_.size(), left_ms);
+  sleep_until_ready(entries_, left);
 }
 
 void MeetingRoom::attend() {

@@ -12,6 +12,7 @@
 
 #include "base/assert.hpp"
 #include "base/service_thread.hpp"
+#include "base/sleep_until_ready.hpp"
 
 namespace forebay::comm {
 
@@ -133,7 +134,7 @@ void Turns::wait() const {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*due - now()).count();
     wait_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
   }
-  ::poll(entries.data(), entries.size(), wait_ms);
+  sleep_until_ready_ms(entries, wait_ms);
 }
 
 /// What requests have asked for, or are done with, as a letter.

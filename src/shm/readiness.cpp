@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
-#include <ctime>
 
 #include <poll.h>
 
 #include "base/assert.hpp"
+#include "base/sleep_until_ready.hpp"
 
 namespace forebay::shm {
 
@@ -18,27 +17,19 @@ namespace {
 /// One sleep is no longer than this, so that no deadline is too far away for a timespec.
 constexpr std::chrono::nanoseconds kSleepMax = std::chrono::hours(1);
 
-timespec time_left(const Deadline& deadline) noexcept {
-  std::chrono::nanoseconds left = kSleepMax;
-  if (deadline) {
-    // Compared as points in time: kDoNotBlock is so far in the past that a difference may not fit.
-    const TimePoint now = SteadyClock::shared().now();
-    left = *deadline <= now ? std::chrono::nanoseconds(0)
-                            : std::min<std::chrono::nanoseconds>(*deadline - now, kSleepMax);
-  }
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-  return {.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+std::chrono::nanoseconds time_left(const Deadline& deadline) noexcept {
+  if (!deadline) return kSleepMax;
+  // Compared as points in time: kDoNotBlock is so far in the past that a difference may not fit.
+  const TimePoint now = SteadyClock::shared().now();
+  if (*deadline <= now) return std::chrono::nanoseconds(0);
+  return std::min<std::chrono::nanoseconds>(*deadline - now, kSleepMax);
 }
 
 /// True if one of the entries has something to tell, false if the deadline passed.
 bool poll_until(std::span<pollfd> entries, const Deadline& deadline) noexcept {
   for (;;) {
-    const timespec left = time_left(deadline);
-    const int ready = ::ppoll(entries.data(), entries.size(), &left, nullptr);
-    if (ready > 0) return true;
-    if (ready == 0 && deadline && *deadline <= SteadyClock::shared().now()) return false;
-    // EINTR and ENOMEM pass; the others mean that the call was wrong.
-    if (ready < 0) FOREBAY_ASSERT(errno == EINTR || errno == ENOMEM || errno == EAGAIN);
+    if (sleep_until_ready(entries, time_left(deadline)) > 0) return true;
+    if (deadline && *deadline <= SteadyClock::shared().now()) return false;
   }
 }
 

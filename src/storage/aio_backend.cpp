@@ -19,6 +19,7 @@
 #include "base/assert.hpp"
 #include "base/sanitizer.hpp"
 #include "base/service_thread.hpp"
+#include "base/sleep_until_ready.hpp"
 #include "storage/attempt.hpp"
 #include "storage/fixed_queue.hpp"
 #include "storage/issuer_bell.hpp"
@@ -82,7 +83,7 @@ std::int64_t outcome_of(Slot& slot) {
   const aiocb* const control = &slot.control;
   int error_number = ::aio_error(control);
   while (error_number == EINPROGRESS) {
-    ::aio_suspend(&control, 1, nullptr);
+    if (::aio_suspend(&control, 1, nullptr) != 0) pause_after_refusal();
     error_number = ::aio_error(control);
   }
   const ssize_t moved_bytes = ::aio_return(&slot.control);

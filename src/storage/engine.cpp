@@ -188,12 +188,9 @@ std::optional<Completion> Engine::settle_transfer(std::uint32_t index, std::uint
 
 std::optional<Completion> Engine::settle_error(std::uint32_t index, int error_number) {
   Slot& slot = slots_[index];
-  if (error_number == EINTR) {
-    ready_.push_back(index);
-    return std::nullopt;
-  }
   if (error_number == EINVAL && allocates_nothing(slot.operation)) return finish(index, 0);
-  if (error_number == EAGAIN && retry_later(index)) return std::nullopt;
+  const bool may_pass = error_number == EAGAIN || error_number == EINTR;
+  if (may_pass && retry_later(index)) return std::nullopt;
   if (error_number == EIO && try_less(index)) return std::nullopt;
   return finish(index, failure(error_of(slot, error_number)));
 }
@@ -253,7 +250,8 @@ Error Engine::error_of(const Slot& slot, int error_number) const {
   const std::uint64_t wanted =
       is_reservation ? operation.length_bytes : slot.progress.attempt_bytes();
   details.cause = cause_of_no_space(*operation.file, wanted, error_number);
-  if (error_number == EAGAIN) details.cause = "it was tried again for as long as allowed";
+  if (error_number == EAGAIN || error_number == EINTR)
+    details.cause = "it was tried again for as long as allowed";
   if (error_number == EINVAL &&
       !is_aligned(*operation.file, operation.offset_bytes, operation.memory)) {
     details.cause = "direct access needs offset, length and address in multiples of " +

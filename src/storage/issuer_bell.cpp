@@ -3,17 +3,20 @@
 // is drained by the sleeper; a ring that comes late ends one sleep too many, which loops.
 #include "storage/issuer_bell.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <ctime>
+#include <optional>
+#include <span>
 
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/assert.hpp"
+#include "base/sleep_until_ready.hpp"
 
 namespace forebay::storage {
 
@@ -39,20 +42,14 @@ void IssuerBell::ring() noexcept {
 
 /// One sleep, for at least one reason or for none; true if the deadline has passed.
 bool IssuerBell::sleep(Deadline deadline) noexcept {
-  timespec limit{};
+  std::optional<std::chrono::nanoseconds> limit;
   if (deadline) {
-    const auto left = *deadline - SteadyClock::shared().now();
-    if (left.count() > 0) {
-      const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
-      limit = {.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
-    } else if (watched_ < 0) {
-      return true;
-    }
+    const TimePoint now = SteadyClock::shared().now();
+    if (*deadline <= now && watched_ < 0) return true;
+    limit = std::max(*deadline, now) - now;
   }
   std::array<pollfd, 2> entries{pollfd{bell_.get(), POLLIN, 0}, pollfd{watched_, POLLIN, 0}};
-  const nfds_t count = watched_ < 0 ? 1 : 2;
-  const int ready = ::ppoll(entries.data(), count, deadline ? &limit : nullptr, nullptr);
-  if (ready > 0) {
+  if (sleep_until_ready(std::span(entries).first(watched_ < 0 ? 1 : 2), limit) > 0) {
     FOREBAY_ASSERT((entries[1].revents & POLLNVAL) == 0);  // closed while it was watched
     fired_ = fired_ || entries[1].revents != 0;
     std::uint64_t rings = 0;

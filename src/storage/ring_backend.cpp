@@ -7,7 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <ctime>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -19,6 +19,7 @@
 #include "base/assert.hpp"
 #include "base/checked_cast.hpp"
 #include "base/descriptor.hpp"
+#include "base/sleep_until_ready.hpp"
 #include "storage/issuer_bell.hpp"
 #include "storage/ring.hpp"
 
@@ -38,10 +39,11 @@ constexpr std::size_t kQueueDepthMax = 16384;
 constexpr std::size_t kRegisteredBytesMax = std::size_t{1}
                                             << 30U;  ///< the kernel's limit for one buffer
 constexpr unsigned kRegisteredCountMax = 256;
-constexpr timespec kOutOfMemoryPause{.tv_sec = 0, .tv_nsec = 1'000'000};
 /// Calls in a row that io_uring_enter refuses, until the ring counts as unusable. Each takes a
 /// pause, in which what the kernel has already may still complete.
 constexpr unsigned kRefusalsMax = 1000;
+/// Refusals further apart than this are not in a row: signals interrupt long waits now and then.
+constexpr std::chrono::milliseconds kRefusalsApart{100};
 
 std::atomic<std::uint64_t> syncs_and_allocations_of_process{0};
 
@@ -98,7 +100,8 @@ class RingBackend final : public Backend {
   bool closing_ = false;                  ///< the wake-up read is not to be armed again
   std::vector<std::uint64_t> in_flight_;  ///< tags
   unsigned refusals_ = 0;                 ///< of io_uring_enter in a row
-  int broken_ = 0;                        ///< the errno that made the ring unusable
+  TimePoint last_refusal_;
+  int broken_ = 0;         ///< the errno that made the ring unusable
   bool enqueued_ = false;  ///< operations may be prepared that the kernel was not told of
   std::vector<std::span<std::byte>> registered_;  ///< by index in the kernel's table; may be empty
   bool refusal_is_logged_ = false;
@@ -259,8 +262,7 @@ void RingBackend::flush() {
   enqueued_ = false;
   while (broken_ == 0 && ::io_uring_sq_ready(&ring_.get()) > 0) {
     const int result = ::io_uring_submit(&ring_.get());
-    FOREBAY_ASSERT(result != -EEXIST);  // a thread that is not the issuer
-    if (result < 0 && result != -EINTR) return note_result(result);
+    if (result < 0) return note_result(result);
   }
 }
 
@@ -326,7 +328,7 @@ void RingBackend::enter(Deadline deadline) {
   io_uring* const ring = &ring_.get();
   int result = 0;
   if (broken_ != 0) {
-    ::nanosleep(&kOutOfMemoryPause, nullptr);
+    pause_after_refusal();
   } else if (!deadline) {
     result = ::io_uring_submit_and_wait(ring, 1);
   } else if (const auto left = *deadline - SteadyClock::shared().now(); left.count() <= 0) {
@@ -336,20 +338,21 @@ void RingBackend::enter(Deadline deadline) {
     __kernel_timespec limit{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
     io_uring_cqe* first = nullptr;
     result = ::io_uring_submit_and_wait_timeout(ring, &first, 1, &limit, nullptr);
+    if (result == -ETIME) result = 0;
   }
-  FOREBAY_ASSERT(result != -EEXIST);  // a thread that is not the issuer
-  FOREBAY_ASSERT(result != -EINVAL);
   note_result(result);
 }
 
-/// What io_uring_enter refuses for long, by a filter of system calls or without memory, it never
-/// takes: operations end with that error then.
+/// Calls that io_uring_enter refuses many times in a row, by a filter of system calls or without
+/// memory, do not succeed later either. Then operations end with that error.
 void RingBackend::note_result(int result) {
-  if (result >= 0 || result == -EINTR || result == -ETIME) {
+  if (result >= 0) {
     refusals_ = 0;
     return;
   }
-  ::nanosleep(&kOutOfMemoryPause, nullptr);
+  const TimePoint now = SteadyClock::shared().now();
+  if (now - std::exchange(last_refusal_, now) > kRefusalsApart) refusals_ = 0;
+  pause_after_refusal();
   if (++refusals_ < kRefusalsMax) return;
   broken_ = -result;
   log_.write(LogLevel::kWarning,

@@ -10,6 +10,7 @@
 #include <poll.h>
 
 #include "base/service_thread.hpp"
+#include "base/sleep_until_ready.hpp"
 #include "comm/error_bytes.hpp"
 #include "write/leftovers.hpp"
 
@@ -140,7 +141,7 @@ Inbox::Bell Agent::wait(TimePoint now) {
     wait_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
   }
   if (member_ && member_->has_pieces_to_hash()) wait_ms = may_hash() ? 0 : Inbox::kDozeMs;
-  ::poll(entries.data(), entries.size(), inbox_.rest(wait_ms));
+  sleep_until_ready_ms(entries, inbox_.rest(wait_ms));
   return (entries[1].revents & POLLIN) != 0 ? Inbox::Bell::kHeard : Inbox::Bell::kSilent;
 }
 

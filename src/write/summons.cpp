@@ -10,6 +10,8 @@
 
 #include <poll.h>
 
+#include "base/sleep_until_ready.hpp"
+
 namespace forebay::write {
 
 namespace {
@@ -117,7 +119,7 @@ void Summons::attend_until(Deadline end) {
     wait_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
   }
   pollfd entry{office_->descriptor(), POLLIN, 0};
-  ::poll(&entry, 1, wait_ms);
+  sleep_until_ready_ms({&entry, 1}, wait_ms);
   office_->attend(*this);
 }
 

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// System calls that begin to fail while a backend is in use, as under a filter that was installed
+// late or without memory: each error number for each call that a backend makes. Operations end,
+// with their result or with the error, after a bounded number of calls, and nothing aborts.
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <seccomp.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/testing.hpp"
+#include "storage/aio_backend.hpp"
+#include "storage/engine.hpp"
+#include "storage/ring_backend.hpp"
+#include "storage/threads_backend.hpp"
+
+namespace forebay::storage {
+namespace {
+
+/// A backend that spins makes as many calls in a second or two.
+constexpr std::uint64_t kCallsMax = 20'000;
+constexpr unsigned kChildSeconds = 60;
+
+class Silence final : public LogSink {
+ public:
+  void write(LogLevel /*level*/, std::string_view /*line*/) noexcept override {}
+};
+
+enum ExitCode : int {
+  kEnds = 0,
+  kSkipped = 77,
+  kNoFilter = 10,
+  kNoFile,
+  kWrongError,
+  kTooManyCalls,
+  kUnrefused,
+};
+
+/// Refuses one system call of this process from a moment on, and counts how often it is made. The
+/// calls of threads that began before refuse_from_now_on() are refused as well.
+class RefusedCall {
+ public:
+  RefusedCall(int call, int error_number) : error_number_(error_number) {
+    const scmp_filter_ctx filter = ::seccomp_init(SCMP_ACT_ALLOW);
+    if (filter == nullptr || ::seccomp_rule_add(filter, SCMP_ACT_NOTIFY, call, 0) != 0) return;
+    // The thread that answers must not make calls that it would have to answer itself.
+    std::atomic<int> listener{-1};
+    answerer_ = std::thread([this, &listener] {
+      while (listener.load() < 0)
+        std::this_thread::yield();
+      answer(listener.load());
+    });
+    if (::seccomp_load(filter) != 0) ::_exit(kNoFilter);
+    listener.store(::seccomp_notify_fd(filter));
+    works_ = listener.load() >= 0;
+    while (works_ && !answers_.load())
+      std::this_thread::yield();
+  }
+  RefusedCall(const RefusedCall&) = delete;
+  RefusedCall& operator=(const RefusedCall&) = delete;
+  /// The process ends with it: the filter cannot be taken away.
+  ~RefusedCall() = delete;
+
+  bool works() const { return works_; }
+  void refuse_from_now_on() { refuses_.store(true); }
+  std::uint64_t refused() const { return refused_.load(); }
+
+ private:
+  void answer(int listener) {
+    seccomp_notif* request = nullptr;
+    seccomp_notif_resp* response = nullptr;
+    if (::seccomp_notify_alloc(&request, &response) != 0) ::_exit(kNoFilter);
+    answers_.store(true);
+    for (;;) {
+      *request = {};  // the kernel refuses anything else
+      if (::seccomp_notify_receive(listener, request) != 0) continue;
+      response->id = request->id;
+      response->val = 0;
+      response->error = 0;
+      response->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+      if (refuses_.load()) {
+        response->error = -error_number_;
+        response->flags = 0;
+        if (refused_.fetch_add(1) > kCallsMax) ::_exit(kTooManyCalls);
+      }
+      static_cast<void>(::seccomp_notify_respond(listener, response));
+    }
+  }
+
+  const int error_number_;
+  bool works_ = false;
+  std::atomic<bool> answers_{false};
+  std::atomic<bool> refuses_{false};
+  std::atomic<std::uint64_t> refused_{0};
+  std::thread answerer_;
+};
+
+struct Call {
+  std::string backend;
+  std::string name;
+};
+
+Result<std::unique_ptr<Backend>> make_backend(const std::string& name, LogSink& log) {
+  if (name == "ring") return make_ring_backend(4, log);
+  if (name == "aio") return make_aio_backend(4);
+  return make_threads_backend({.queue_depth = 4, .worker_count = 2});
+}
+
+/// Ends without an exit code of its own only by a signal or by its alarm.
+int use_refused_backend(const Call& tried, const std::string& path, int error_number) {
+  ::alarm(kChildSeconds);
+  Silence log;
+  // Of the heap, and never deleted: the process ends by _exit().
+  auto& refused =
+      *new RefusedCall(::seccomp_syscall_resolve_name(tried.name.c_str()), error_number);
+  if (!refused.works()) return kNoFilter;
+  auto backend = make_backend(tried.backend, log);
+  if (!backend) return kSkipped;
+  const auto file = open_file(path, {.intent = Intent::kCreate});
+  if (!file) return kNoFile;
+  std::array<std::byte, 100> memory{};
+  const std::array operations{write_operation(**file, 0, memory, 1), sync_operation(**file, 2),
+                              allocate_operation(**file, {0, 8192}, 3),
+                              read_operation(**file, 0, memory, 4)};
+  refused.refuse_from_now_on();
+  {
+    Engine engine(std::move(*backend),
+                  {.queue_depth = 4, .retry_total_us_max = std::chrono::milliseconds(10)});
+    std::vector<Completion> completions(operations.size());
+    // Sleeps at least once, whatever is quick.
+    const TimePoint soon = SteadyClock::shared().now() + std::chrono::milliseconds(2);
+    if (engine.wait(completions, soon) != 0) return kWrongError;
+    if (engine.submit(operations) != operations.size()) return kWrongError;
+    for (std::size_t ended = 0; ended < operations.size();) {
+      const std::size_t count = engine.wait(completions, std::nullopt);
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto& bytes = completions[i].bytes;
+        if (!bytes && bytes.error().error_number() != error_number) return kWrongError;
+      }
+      ended += count;
+    }
+  }
+  return refused.refused() > 0 ? kEnds : kUnrefused;
+}
+
+std::vector<int> error_numbers() {
+  // Those that system calls of storage give, and those that a loop could take for passing.
+  if (std::getenv("FOREBAY_TEST_ALL") == nullptr)
+    return {EPERM, EINTR, EIO, EAGAIN, ENOMEM, EBUSY, EEXIST, EINVAL, ENOSPC, ENOSYS, ETIME};
+  constexpr int kErrorNumberMax = 133;
+  std::vector<int> all;
+  for (int number = 1; number <= kErrorNumberMax; ++number)
+    if (::strerrorname_np(number) != nullptr) all.push_back(number);
+  return all;
+}
+
+class RefusedCalls : public ::testing::TestWithParam<std::tuple<Call, int>> {};
+
+TEST_P(RefusedCalls, end_operations_after_a_bounded_number) {
+  const auto& [call, error_number] = GetParam();
+  if (call.backend == "aio" && call.name != "ppoll" && error_number == EINTR)
+    return;  // glibc repeats
+  const TemporaryFolder folder;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(use_refused_backend(call, folder / "file", error_number));
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  if (WEXITSTATUS(status) == kSkipped) GTEST_SKIP() << "the backend cannot be used here";
+  EXPECT_EQ(WEXITSTATUS(status), kEnds);
+}
+
+const std::vector<Call> kCalls{
+    {"ring", "io_uring_enter"}, {"threads", "pread64"},   {"threads", "pwrite64"},
+    {"threads", "fdatasync"},   {"threads", "fallocate"}, {"threads", "ppoll"},
+    {"aio", "pread64"},         {"aio", "pwrite64"},      {"aio", "fdatasync"},
+    {"aio", "fallocate"},       {"aio", "ppoll"}};
+
+std::string name_of(const ::testing::TestParamInfo<std::tuple<Call, int>>& tested) {
+  const auto& [call, error_number] = tested.param;
+  return call.backend + "_" + call.name + "_" + ::strerrorname_np(error_number);
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls,
+                         RefusedCalls,
+                         ::testing::Combine(::testing::ValuesIn(kCalls),
+                                            ::testing::ValuesIn(error_numbers())),
+                         name_of);
+
+}  // namespace
+}  // namespace forebay::storage
