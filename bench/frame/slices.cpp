@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/frame/slices.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -58,6 +61,13 @@ TouchedMemory::TouchedMemory(TouchedMemory&& other) noexcept
 TouchedMemory& TouchedMemory::operator=(TouchedMemory&& other) noexcept {
   std::swap(bytes_, other.bytes_);
   return *this;
+}
+
+void Cut::shuffle() {
+  order.resize(task_count);
+  std::iota(order.begin(), order.end(), std::uint64_t{0});
+  std::mt19937_64 random;  // NOLINT(cert-msc51-cpp): the same order in each run
+  std::shuffle(order.begin(), order.end(), random);
 }
 
 Status touch(std::span<const std::byte> bytes, std::uint64_t offset_bytes) {

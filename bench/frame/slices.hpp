@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <vector>
 
 namespace forebay::bench {
 
@@ -19,9 +20,15 @@ struct Cut {
   std::uint64_t file_bytes = 0;
   std::uint64_t task_count = 0;
   unsigned threads = 1;
+  std::vector<std::uint64_t> order = {};  ///< which slice each task has; empty: its own number
 
   std::uint64_t task_bytes() const noexcept { return file_bytes / task_count; }
-  ByteRange slice(std::uint64_t task) const noexcept { return {task * task_bytes(), task_bytes()}; }
+  ByteRange slice(std::uint64_t task) const noexcept {
+    const std::uint64_t number = order.empty() ? task : order[task];
+    return {number * task_bytes(), task_bytes()};
+  }
+  /// Gives the tasks their slices in a random order, the same in each run.
+  void shuffle();
 };
 
 /// Anonymous memory that is touched before any clock starts, as an application's buffers are. It

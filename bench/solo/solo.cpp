@@ -47,6 +47,22 @@ Result<double> time_pread(const Cut& cut, std::span<std::byte> memory) {
   return watch.seconds();
 }
 
+Result<double> time_blocking_session(Runtime& runtime, const Cut& cut) {
+  auto file = runtime.open(cut.path.string());
+  if (!file) return failure(file.error());
+  const Stopwatch watch;
+  auto session = file->read_session({0, cut.file_bytes});
+  if (!session) return failure(session.error());
+  for (std::uint64_t task = 0; task < cut.task_count; ++task) {
+    const ByteRange slice = cut.slice(task);
+    const auto view = session->view(slice).wait();
+    if (!view) return failure(view.error());
+    if (Status touched = touch(view->bytes(), slice.offset); !touched)
+      return failure(touched.error());
+  }
+  return watch.seconds();
+}
+
 Result<double> time_session(Runtime& runtime, const Cut& cut) {
   auto file = runtime.open(cut.path.string());
   if (!file) return failure(file.error());

@@ -25,6 +25,9 @@ Result<double> time_pread(const Cut& cut, std::span<std::byte> memory);
 /// Seconds from opening a session to the last line touched, each task awaiting a view of its slice.
 Result<double> time_session(Runtime& runtime, const Cut& cut);
 
+/// The same from one thread that blocks for each view in turn.
+Result<double> time_blocking_session(Runtime& runtime, const Cut& cut);
+
 // The rows of the table, one file each.
 Status bench_bandwidth(Context& context);
 Status bench_requests(Context& context);

@@ -46,7 +46,8 @@ class ThreadWaiter final : public Waiter {
 bool block_on(Pending& pending, Deadline deadline) {
   while (!pending.advance()) {
     if (deadline && std::chrono::steady_clock::now() >= *deadline) return false;
-    if (pending.help(Help::kAny)) continue;
+    // A read of a device may take longer than any limit.
+    if (pending.help(deadline ? Help::kCopy : Help::kAny)) continue;
     ThreadWaiter waiter;
     if (!pending.arm(waiter)) continue;
     const bool signalled = waiter.sleep(deadline);

@@ -329,12 +329,14 @@ bool SessionHost::help(SplinterIndex splinter,
                        Precision precision,
                        detail::Help how) {
   if (how != detail::Help::kAny && !cached_) return false;
+  // A transfer of several operations is for the agent, which has them under way at once.
+  const bool is_direct = file().access() == Access::kDirect;
+  if (is_direct && plan().splinter_bytes > plan().request_bytes) return false;
   Transfer transfer;
   {
     const std::lock_guard lock(mutex_);
     const auto presence = want_locked(splinter, part, Urgency::kBlocked, precision);
     if (!presence || *presence != Presence::kComing) return false;
-    if (file().access() == Access::kDirect) return false;
     const TimePoint now = std::chrono::steady_clock::now();
     Load load;
     Schedule::Verdict verdict = schedule_.next_for(splinter, load, now);

@@ -15,6 +15,9 @@ namespace {
 
 using shm::Residency;
 
+/// So many wants in file order make a reader that reads on.
+constexpr std::uint32_t kForwardWants = 8;
+
 constexpr std::uint32_t align_down(std::uint32_t value, std::uint32_t alignment) {
   return value / alignment * alignment;
 }
@@ -41,7 +44,9 @@ void Schedule::want(SplinterIndex splinter, ValidBytes part, Urgency urgency, Pr
   // Somebody who picks pieces says that their neighbourhood is not wanted; somebody who reads on,
   // that it is.
   if (precision == Precision::kExact) eager_limit_ = 0;
-  if (precision == Precision::kWhole && eager_limit_ == 0) eager_limit_ = limits_.eager_first;
+  note_order(splinter);
+  if (precision == Precision::kWhole && eager_limit_ == 0 && !is_eager_in_vain_)
+    eager_limit_ = limits_.eager_first;
   if (precision == Precision::kWhole && !is_wasteful()) part = geometry_.whole(splinter);
   const auto [found, is_new] = wants_.try_emplace(splinter, Want{part, urgency});
   if (is_new) {
@@ -54,6 +59,17 @@ void Schedule::want(SplinterIndex splinter, ValidBytes part, Urgency urgency, Pr
   if (urgency <= found->second.urgency) return;
   found->second.urgency = urgency;
   enqueue(splinter, urgency);
+}
+
+/// Readers that take splinters in random order push out what was read ahead. Eager reading begins
+/// again, from where the reader is, once it reads on.
+void Schedule::note_order(SplinterIndex splinter) {
+  if (splinter == last_wanted_) return;
+  forward_wants_ = splinter == last_wanted_ + 1 ? forward_wants_ + 1 : 0;
+  last_wanted_ = splinter;
+  if (!is_eager_in_vain_ || forward_wants_ < kForwardWants) return;
+  is_eager_in_vain_ = false;
+  eager_next_ = splinter + 1;
 }
 
 void Schedule::enqueue(SplinterIndex splinter, Urgency urgency) {

@@ -173,6 +173,8 @@ class Schedule {
   Verdict without_slot(Urgency urgency) const;
   void note_return(const shm::Splinter& entry);
   void note_departure(std::uint32_t slot, std::uint64_t served_bytes);
+  void note_order(SplinterIndex splinter);
+  void note_unasked_loss();
   bool is_wasteful() const;
   void note_waste();
   void forgive_waste();
@@ -197,6 +199,10 @@ class Schedule {
   std::uint32_t loads_under_way_ = 0;
   std::uint32_t eager_limit_ = 0;
   SplinterIndex eager_next_ = 0;
+  bool is_eager_in_vain_ =
+      false;  // splinters read ahead were pushed out before they were asked for
+  SplinterIndex last_wanted_ = 0;
+  std::uint32_t forward_wants_ = 0;  // in a row, each of the splinter after the one before
   std::uint64_t clock_ = 0;
   std::uint64_t rereads_ = 0;
   std::uint64_t losses_ = 0;        // splinters pushed out before they were used up, since it grew

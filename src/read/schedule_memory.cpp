@@ -198,6 +198,12 @@ void Schedule::note_departure(std::uint32_t slot, std::uint64_t served_bytes) {
   }
 }
 
+/// A splinter that was read ahead is pushed out, and nobody had asked for it.
+void Schedule::note_unasked_loss() {
+  eager_limit_ /= 2;
+  if (eager_limit_ == 0) is_eager_in_vain_ = true;
+}
+
 bool Schedule::is_wasteful() const { return waste_ >= kWasteLimit; }
 
 void Schedule::note_waste() { waste_ = std::min(waste_ + 1, kWasteMemory); }
@@ -210,13 +216,15 @@ bool Schedule::vacate(std::uint32_t slot) {
   Slot& taken = slots_[slot];
   if (taken.splinter == kNobody) return true;
   const bool asked = !taken.eager;
+  // Of tasks that each take half a splinter, in random order, the second comes too late.
   const bool mostly_unused = standing_[slot] != Standing::kRetired &&
-                             taken.served_seen < books_[taken.splinter].valid().size() / 2;
+                             taken.served_seen <= books_[taken.splinter].valid().size() / 2;
   if (!books_.ledger().try_evict(books_[taken.splinter])) return false;
   const std::uint64_t served = books_.served_bytes(slot);
   served_bytes_ += served;
   note_departure(slot, served);
   if (standing_[slot] != Standing::kRetired) ++losses_;
+  if (standing_[slot] == Standing::kUnasked) note_unasked_loss();
   if (asked && taken.whole && taken.used) {
     if (mostly_unused) {
       note_waste();

@@ -57,6 +57,40 @@ TEST(Schedule, reading_ahead_grows_with_success) {
   EXPECT_EQ(bench.schedule.eager_limit(), 8U);
 }
 
+TEST(Schedule, reading_ahead_ends_where_splinters_are_pushed_out_unasked) {
+  Schedule::Limits wide = limits(8, 8, 4);
+  wide.eager_first = 4;
+  Bench bench(1000, wide);
+  bench.run();
+  std::uint32_t loads_of_others = 0;
+  for (SplinterIndex i = 0; i < 100; ++i) {
+    const SplinterIndex splinter = 100 + i * 7;
+    bench.want(splinter, Urgency::kBlocked);
+    loads_of_others += static_cast<std::uint32_t>(bench.run().size()) - 1;
+    bench.serve(splinter, kScheduleUnit / 2);
+  }
+  EXPECT_EQ(bench.schedule.eager_limit(), 0U);
+  EXPECT_LT(loads_of_others, 16U);
+}
+
+TEST(Schedule, reading_ahead_begins_again_where_a_reader_reads_on) {
+  Schedule::Limits wide = limits(8, 8, 4);
+  wide.eager_first = 4;
+  Bench bench(1000, wide);
+  bench.run();
+  for (SplinterIndex i = 0; i < 40; ++i) {
+    bench.want(100 + i * 7, Urgency::kBlocked);
+    bench.run();
+    bench.serve(100 + i * 7, kScheduleUnit / 2);
+  }
+  ASSERT_EQ(bench.schedule.eager_limit(), 0U);
+  for (SplinterIndex i = 0; i < 40; ++i)
+    if (bench.ready(100 + i * 7)) bench.serve(100 + i * 7, kScheduleUnit / 2);
+  bench.pass(500, 510);
+  EXPECT_GT(bench.schedule.eager_limit(), 0U);
+  EXPECT_TRUE(bench.ready(510)) << "ahead of the reader, not at the beginning of the file";
+}
+
 TEST(Schedule, demand_comes_before_eager_reading) {
   Bench bench(100, limits(8, 8, 2));
   bench.want(50);
@@ -153,6 +187,19 @@ TEST(Schedule, parts_used_at_random_end_the_loading_of_whole_splinters) {
     bench.serve(splinter, 4096);
   }
   EXPECT_EQ(load.bytes.size(), 4096U);
+}
+
+TEST(Schedule, halves_used_at_random_end_the_loading_of_whole_splinters) {
+  Bench bench(1000, limits(4, 4, 0));
+  Load load;
+  for (SplinterIndex i = 0; i < 40; ++i) {
+    const SplinterIndex splinter = i * 7 % 1000;
+    bench.schedule.want(splinter, {0, kScheduleUnit / 2}, Urgency::kBlocked, Precision::kWhole);
+    ASSERT_EQ(bench.schedule.next(load, bench.now), Verdict::kLoad);
+    bench.finish(load);
+    bench.serve(splinter, kScheduleUnit / 2);
+  }
+  EXPECT_EQ(load.bytes.size(), kScheduleUnit / 2);
 }
 
 // Whatever tasks do, invariants hold: no slot has two owners, nothing pinned moves, every blocked
