@@ -123,7 +123,8 @@ Result<Furniture> furnish(const Decision& decision, const OpenRequest& request, 
     auto staging = Staging::make({.memory_bytes = shares.staging_bytes,
                                   .segment_bytes = shares.segment_bytes,
                                   .ready_bytes = ready_bytes(decision, shares.staging_bytes),
-                                  .source = request.buffers});
+                                  .source = request.buffers,
+                                  .log = request.log});
     if (!staging) return failure(staging.error());
     furniture.staging = std::move(*staging);
   }

@@ -57,6 +57,8 @@ Staging::Staging(shm::MemoryLoan loan, const StagingOptions& options)
       segment_count_(checked_cast<std::uint32_t>(options.memory_bytes / segment_bytes_)),
       chunk_segments_(
           checked_cast<std::uint32_t>(std::max<std::uint64_t>(1, kChunkBytes / segment_bytes_))),
+      log_(options.log),
+      quiet_wait_(options.quiet_wait),
       is_taken_(segment_count_, false) {
   free_.reserve(segment_count_);
   counts_.segments = segment_count_;
@@ -171,7 +173,9 @@ bool Staging::find_free(std::unique_lock<std::mutex>& lock) {
 
 Result<std::uint32_t> Staging::take(std::chrono::nanoseconds wait_max) {
   std::unique_lock lock(mutex_);
+  const TimePoint began = SteadyClock::shared().now();
   const Deadline deadline = deadline_after(wait_max);
+  TimePoint next_line = began + quiet_wait_;
   bool is_late = wait_max <= std::chrono::nanoseconds::zero();
   for (bool is_first = true; !find_free(lock); is_first = false) {
     if (counts_.taken == 0 && no_memory_) return failure(*no_memory_);
@@ -180,17 +184,33 @@ Result<std::uint32_t> Staging::take(std::chrono::nanoseconds wait_max) {
       return failure(exhausted(wait_max));
     }
     if (is_first) ++counts_.waits;
-    if (!deadline) {
-      freed_.wait(lock);
-    } else {
-      is_late = freed_.wait_until(lock, *deadline) == std::cv_status::timeout;
-    }
+    const TimePoint until = deadline ? std::min(*deadline, next_line) : next_line;
+    if (freed_.wait_until(lock, until) == std::cv_status::no_timeout) continue;
+    is_late = deadline == until;
+    if (is_late) continue;
+    next_line += quiet_wait_;
+    log_wait(SteadyClock::shared().now() - began);
   }
   if (cancelled_) return failure(*cancelled_);
   return hand_out();
 }
 
-/// Who did not wait knows nothing of storage.
+/// Under the lock.
+std::string Staging::usage() const {
+  return "all " + std::to_string(counts_.taken) + " segments, " +
+         std::to_string(counts_.taken * segment_bytes_) + " bytes, are in use";
+}
+
+/// Under the lock, which others need only after this wait.
+void Staging::log_wait(std::chrono::nanoseconds waited) const {
+  if (log_ == nullptr) return;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(waited).count();
+  log_->write(LogLevel::kWarning, "put() has waited " + std::to_string(seconds) +
+                                      " s for staging memory: " + usage() +
+                                      "; storage is slower than what is put, or it stalls");
+}
+
+/// A caller that did not wait has learned nothing about storage.
 Error Staging::exhausted(std::chrono::nanoseconds waited) const {
   const auto wait_ms = std::chrono::duration_cast<std::chrono::milliseconds>(waited).count();
   const std::string why = waited <= std::chrono::nanoseconds::zero()
@@ -200,9 +220,8 @@ Error Staging::exhausted(std::chrono::nanoseconds waited) const {
                                     " ms: storage is slower than what is put, or it stalls";
   return Error({.kind = ErrorClass::kLimit,
                 .operation = "take staging memory",
-                .cause = "all " + std::to_string(counts_.taken) + " segments, " +
-                         std::to_string(counts_.taken * segment_bytes_) + " bytes, are in use, " +
-                         why + (no_memory_ ? "; " + no_memory_->message() : std::string())});
+                .cause = usage() + ", " + why +
+                         (no_memory_ ? "; " + no_memory_->message() : std::string())});
 }
 
 void Staging::give_back(std::uint32_t segment) noexcept {

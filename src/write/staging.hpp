@@ -5,6 +5,7 @@
 #pragma once
 
 #include <forebay/error.hpp>
+#include <forebay/log.hpp>
 
 #include <chrono>
 #include <condition_variable>
@@ -32,6 +33,9 @@ struct StagingOptions {
   /// Where memory is looked for that is ready already, and goes in the end; null: it is made, and
   /// dropped.
   std::shared_ptr<shm::BufferSource> source = nullptr;
+  /// Receives a line each time a call of take() has waited for another `quiet_wait`; null: none.
+  LogSink* log = nullptr;
+  std::chrono::nanoseconds quiet_wait = std::chrono::seconds(10);
 };
 
 struct StagingCounts {
@@ -93,6 +97,8 @@ class Staging {
   bool find_free(std::unique_lock<std::mutex>& lock);
   std::uint32_t hand_out() noexcept;
   void tell_starved(std::unique_lock<std::mutex>& lock) noexcept;
+  std::string usage() const;
+  void log_wait(std::chrono::nanoseconds waited) const;
   Error exhausted(std::chrono::nanoseconds waited) const;
 
   const std::shared_ptr<shm::BufferSource> source_;
@@ -100,6 +106,8 @@ class Staging {
   const std::uint64_t segment_bytes_;
   const std::uint32_t segment_count_;
   const std::uint32_t chunk_segments_;  // are made ready together
+  LogSink* const log_;
+  const std::chrono::nanoseconds quiet_wait_;
 
   mutable std::mutex mutex_;
   std::condition_variable freed_;

@@ -88,6 +88,30 @@ TEST(Staging, the_last_one_given_back_comes_first) {
   EXPECT_EQ(staging->take(nanoseconds(0)).value(), first);
 }
 
+/// Counts the lines that it receives.
+class CountedLines final : public LogSink {
+ public:
+  void write(LogLevel /*level*/, std::string_view line) noexcept override {
+    if (line.find("in use") != std::string_view::npos) ++lines;
+  }
+  std::atomic<int> lines{0};
+};
+
+TEST(Staging, long_wait_is_logged) {
+  CountedLines log;
+  const auto staging = Staging::make({.memory_bytes = kSegmentBytes,
+                                      .segment_bytes = kSegmentBytes,
+                                      .ready_bytes = 0,
+                                      .log = &log,
+                                      .quiet_wait = milliseconds(1)})
+                           .value();
+  const std::uint32_t held = staging->take(nanoseconds(0)).value();
+  auto waiting = std::async(std::launch::async, [&] { return staging->take(kAMinute); });
+  EXPECT_TRUE(becomes_true([&] { return log.lines >= 2; }));
+  staging->give_back(held);
+  EXPECT_TRUE(waiting.get());
+}
+
 TEST(Staging, used_up_it_fails_at_once_and_says_how_much_is_in_use) {
   const auto staging = make(3);
   for (int i = 0; i < 3; ++i)
