@@ -72,9 +72,8 @@ class [[nodiscard]] Step {
     return put_part({field, *element_type_of<T>()}, part, shape, std::as_bytes(data));
   }
   /// Adds a block of a global array, block.shape of which is the same on all ranks. Blocks of one
-  /// array do not overlap: those in one file that do fail the step, those of two files are damage
-  /// for who reads it. What no rank puts is not there. C order; element_bytes and array_offset are
-  /// not looked at.
+  /// array do not overlap: those that do fail the step. What no rank puts is not there. C order;
+  /// element_bytes and array_offset are not looked at.
   template <class T>
     requires(element_type_of<T>().has_value())
   Status put(std::string_view field, const Subarray& block, std::span<T> data) {

@@ -90,7 +90,8 @@ class StoredStep {
   /// Null if there is none of this name.
   const StoredField* find(std::string_view field) const noexcept;
   /// What of the step cannot be had, known from its tables alone: files that are gone or have no
-  /// whole index, fields that contradict each other.
+  /// whole index, fields that contradict each other. Also parts that two files have, one of each
+  /// field: reads return the first one found.
   std::span<const Error> damages() const noexcept;
 
   /// Parts of a field that can be found, by rising numbers: those in files that damages() names are

@@ -178,9 +178,12 @@ std::vector<BlockPlace> StepCatalog::blocks(std::string_view field) const {
 }
 
 std::vector<std::pair<BlockPlace, BlockPlace>> StepCatalog::doubled(std::string_view field) const {
+  if (files_.size() < 2) return {};
   std::vector<std::pair<std::uint64_t, BlockPlace>> keys;
   for (const BlockPlace& place : blocks(field))
     keys.emplace_back(block(place).key, place);
+  const auto falls = [](const auto& key, const auto& next) { return next.first <= key.first; };
+  if (std::ranges::adjacent_find(keys, falls) == keys.end()) return {};
   std::ranges::sort(keys, {}, [](const auto& key) {
     return std::tuple(key.first, key.second.file, key.second.number);
   });

@@ -59,7 +59,7 @@ class StepCatalog {
   /// All blocks of a field, in the order of files and keys.
   std::vector<BlockPlace> blocks(std::string_view field) const;
   /// Parts of a field, or blocks that begin at the same element, that several files have: the first
-  /// of them and each other one. A writer does not see them.
+  /// of them and each other one.
   std::vector<std::pair<BlockPlace, BlockPlace>> doubled(std::string_view field) const;
   /// The blocks of a global field that share an element with `box`; kInvalidArgument if that does
   /// not lie in the array. What of it no block has is for the caller to see.

@@ -37,4 +37,14 @@ Status check_uncontested(const StepCatalog& step, const StepField& field, const 
                            ", too, and nothing says which of them is meant"});
 }
 
+std::vector<Error> damages_of(const StepCatalog& step) {
+  std::vector<Error> damages(step.damages().begin(), step.damages().end());
+  for (const StepField& field : step.fields()) {
+    if (field.definition.kind != FieldKind::kParts) continue;
+    if (const Status clear = check_uncontested(step, field, "look up"); !clear)
+      damages.push_back(clear.error());
+  }
+  return damages;
+}
+
 }  // namespace forebay::format

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that claim the same elements. Nothing says which of them is meant, so whoever would have
-// to choose refuses instead. A writer sees them in one file alone, not in two.
+// Blocks that claim the same elements. Nothing says which of them is meant, so functions that would
+// have to choose return an Error instead. A step with such blocks is not published today; older
+// writers compared the blocks of one file only.
 #pragma once
 
 #include "format/catalog.hpp"
@@ -19,5 +20,9 @@ std::optional<BlockPair> find_contested(const StepCatalog& step, const StepField
 /// kDamage if find_contested() finds some: "VERB step 1, field u, part 3 of FILE", with the other
 /// block and its file.
 Status check_uncontested(const StepCatalog& step, const StepField& field, const std::string& verb);
+
+/// StepCatalog::damages(), and for each field of which two files have the same part the Error of
+/// one such part.
+std::vector<Error> damages_of(const StepCatalog& step);
 
 }  // namespace forebay::format

@@ -57,5 +57,21 @@ TEST_F(ContestedTest, parts_that_two_files_have_are_contested) {
     EXPECT_TRUE(mentions(clear.error(), text)) << clear.error().message();
 }
 
+TEST_F(ContestedTest, damages_of_a_step_names_one_part_of_each_field_that_two_files_have) {
+  TestStep given = test_step(1, 3, 2);
+  EXPECT_TRUE(damages_of(*written("once", given)).empty());
+  const std::vector<TestBlock> blocks = given.blocks;
+  for (TestBlock block : blocks) {
+    if (block.field.name != "pressure") continue;
+    block.file = 1 - block.file;
+    given.blocks.push_back(block);
+  }
+  const auto step = written("twice", given);
+  EXPECT_TRUE(step->damages().empty());
+  const auto damages = damages_of(*step);
+  ASSERT_EQ(damages.size(), 1U);
+  EXPECT_TRUE(mentions(damages[0], "field pressure, part ")) << damages[0].message();
+}
+
 }  // namespace
 }  // namespace forebay::format

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "format/contested.hpp"
 #include "restore/part_finder.hpp"
 
 namespace forebay::restore {
@@ -41,6 +42,7 @@ StepCore::StepCore(std::string folder,
       catalog_(std::move(catalog)),
       sessions_(std::move(sessions)),
       verification_(verification),
+      damages_(format::damages_of(*catalog_)),
       fields_(fields_from(*catalog_)) {}
 
 const StoredField* StepCore::find(std::string_view field) const noexcept {

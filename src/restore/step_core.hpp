@@ -39,6 +39,7 @@ class StepCore {
   const format::StepCatalog& catalog() const noexcept { return *catalog_; }
   const std::string& folder() const noexcept { return folder_; }
   const detail::OriginProcess& origin() const noexcept { return origin_; }
+  const std::vector<Error>& damages() const noexcept { return damages_; }
   const std::vector<StoredField>& fields() const noexcept { return fields_; }
   FileSessions& sessions() const noexcept { return *sessions_; }
   Verification verification() const noexcept { return verification_; }
@@ -80,6 +81,7 @@ class StepCore {
   const std::shared_ptr<const format::StepCatalog> catalog_;
   const std::shared_ptr<FileSessions> sessions_;
   const Verification verification_;
+  const std::vector<Error> damages_;
   const std::vector<StoredField> fields_;
 };
 

@@ -59,7 +59,7 @@ const StoredField* StoredStep::find(std::string_view field) const noexcept {
   return core_->find(field);
 }
 
-std::span<const Error> StoredStep::damages() const noexcept { return core_->catalog().damages(); }
+std::span<const Error> StoredStep::damages() const noexcept { return core_->damages(); }
 
 Result<std::vector<Part>> StoredStep::parts(std::string_view field) const {
   return core_->parts(field);

@@ -439,6 +439,45 @@ TEST_P(DatasetSuite, ranks_that_announce_different_shapes_are_told_which) {
   });
 }
 
+/// A step with one part or block that the last two ranks put, each into its own file; then one
+/// without.
+TEST_P(DatasetSuite, a_block_put_by_two_ranks_into_two_files_fails_the_step_and_names_both) {
+  on_each_yard([](Yard& yard) {
+    const std::uint32_t ranks = yard.runtime.rank_count();
+    if (ranks == 1) return;
+    auto dataset =
+        yard.runtime.dataset(yard.path(), for_test({.strategy = Strategy::kFilePerProcess}));
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    EXPECT_TRUE(write_parts(yard, *dataset, 1, kParts));
+    const std::vector<float> values(4);
+    const std::uint64_t block = std::min(yard.runtime.rank(), ranks - 2);
+    for (const std::uint64_t number : {2U, 3U}) {
+      auto step = dataset->begin_step(number);
+      ASSERT_TRUE(step) << step.error().message();
+      if (number == 2) {
+        EXPECT_TRUE(step->put("values", Part{block}, std::span(values)));
+      } else {
+        const Subarray box{.shape = {ranks, 4}, .start = {block, 0}, .count = {1, 4}};
+        EXPECT_TRUE(step->put("array", box, std::span(values)));
+      }
+      const auto receipt = step->commit().wait();
+      ASSERT_EQ(error_class(receipt), ErrorClass::kInvalidArgument);
+      EXPECT_EQ(receipt.error().rank(), ranks - 1);
+      const std::string what =
+          number == 2 ? "part " + std::to_string(ranks - 2) + " of field values was put"
+                      : "blocks of field array overlap";
+      for (const std::string& text : {what, std::to_string(ranks - 2), std::to_string(ranks - 1)})
+        EXPECT_TRUE(mentions(receipt.error(), text)) << receipt.error().message();
+    }
+    EXPECT_TRUE(write_parts(yard, *dataset, 4, kParts));
+    std::ignore = dataset->close();
+    yard.meet();
+    if (yard.is_first()) {
+      EXPECT_TRUE(has_steps(yard.path(), {1, 4}, kParts));
+    }
+  });
+}
+
 TEST_P(DatasetSuite, ranks_that_give_a_global_array_different_shapes_are_told_which) {
   on_each_yard([](Yard& yard) {
     if (yard.runtime.rank_count() == 1) return;

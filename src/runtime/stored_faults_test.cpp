@@ -130,6 +130,19 @@ TEST_F(StoredFaults, a_flipped_bit_of_an_index_costs_its_file) {
       });
 }
 
+TEST_F(StoredFaults, damages_names_a_part_that_two_files_have) {
+  format::TestStep twice = large_step(4, kFaultyParts, kFiles);
+  twice.blocks.push_back(*std::ranges::find(twice.blocks, 3U, &format::TestBlock::part));
+  twice.blocks.back().file = (file_of(3) + 1) % kFiles;
+  writer_.write(twice);
+  const StoredStep step = newest_of(runtime_, path_);
+  ASSERT_EQ(step.damages().size(), 1U);
+  const Error& damage = step.damages().front();
+  EXPECT_EQ(damage.kind(), ErrorClass::kDamage);
+  for (const std::string& text : {std::string("field speed, part 3"), file(0), file(1)})
+    EXPECT_TRUE(mentions(damage, text)) << damage.message();
+}
+
 TEST_F(StoredFaults, a_lost_file_costs_what_was_in_it) {
   writer_.write(large_step(4, kFaultyParts, kFiles));
   std::filesystem::remove(file(2));

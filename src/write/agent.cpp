@@ -20,6 +20,17 @@ void AgentContext::report_failure(const StepName& step, const Error& why) {
   send(comm::Rank{Routes::coordinator()}, LetterKind::kFailed, words_of(step), comm::to_bytes(why));
 }
 
+void AgentContext::send_in_pieces(comm::Rank to,
+                                  LetterKind kind,
+                                  const Words& words,
+                                  std::span<const std::byte> payload) {
+  do {
+    const auto piece = payload.first(std::min<std::size_t>(payload.size(), kPieceBytesMax));
+    payload = payload.subspan(piece.size());
+    send(to, kind, words, {piece.begin(), piece.end()});
+  } while (!payload.empty());
+}
+
 Result<std::shared_ptr<Agent>> Agent::start(Setup setup) {
   auto bell = shm::Doorbell::create();
   if (!bell) return failure(bell.error());
@@ -226,6 +237,7 @@ void Agent::read(comm::Rank from,
       return read_as_owner(from, header, payload);
     case LetterKind::kAnnounce:
     case LetterKind::kFailed:
+    case LetterKind::kClaims:
     case LetterKind::kSealed:
     case LetterKind::kMissing:
     case LetterKind::kLeave:
@@ -313,6 +325,9 @@ void Agent::read_as_coordinator(comm::Rank from,
       return coordinator_->announced(from, step_of(header), payload);
     case LetterKind::kFailed:
       return coordinator_->failed(from, step_of(header), comm::error_from(payload));
+    case LetterKind::kClaims:
+      return coordinator_->claimed(step_of(header), static_cast<std::uint32_t>(header.words[2]),
+                                   payload);
     case LetterKind::kSealed:
       return coordinator_->sealed(from, letter_from<SealedLetter>(payload));
     case LetterKind::kMissing:

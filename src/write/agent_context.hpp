@@ -51,6 +51,12 @@ class AgentContext {
                              const Words& words,
                              std::span<const std::byte> payload,
                              comm::Link::OnSent on_sent) = 0;
+  /// As letters of at most kPieceBytesMax, which arrive in their order; one letter if there is
+  /// nothing.
+  void send_in_pieces(comm::Rank to,
+                      LetterKind kind,
+                      const Words& words,
+                      std::span<const std::byte> payload);
   /// Any thread: runs `work` on the agent's thread soon; drops it if the agent has ended.
   virtual void post(std::function<void()> work) = 0;
 

@@ -2,40 +2,76 @@
 #include "write/contested_blocks.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "format/box_overlap.hpp"
+#include "write/byte_lists.hpp"
 
 namespace forebay::write {
 
 namespace {
 
-/// A block, and the number of its rank.
-struct PutBlock {
-  const BlockRecord* block;
-  std::size_t by;
-};
+using ClaimsByName = std::map<std::string, FieldClaims>;
 
-/// All blocks of one field, in the order of ranks.
-struct PutField {
-  const format::FieldDefinition* definition;
-  std::vector<PutBlock> blocks;
-};
-using PutFields = std::map<std::string_view, PutField>;
+void add_block(FieldClaims& claims,
+               const RankStep& step,
+               const BlockRecord& block,
+               std::uint32_t rank) {
+  if (claims.dimensions == 0) return claims.parts.push_back({.first = block.part, .rank = rank});
+  if (block.raw_bytes == 0) return;
+  const auto box =
+      std::span(step.extents).subspan(block.first_extent, std::size_t{2} * claims.dimensions);
+  claims.boxes.insert(claims.boxes.end(), box.begin(), box.end());
+  claims.box_ranks.push_back(rank);
+}
 
-PutFields fields_of(std::span<const RankStep> steps) {
-  PutFields fields;
-  for (std::size_t by = 0; by < steps.size(); ++by) {
-    std::vector<PutField*> known;
-    for (const format::FieldDefinition& field : steps[by].fields)
-      known.push_back(&fields.try_emplace(field.name, PutField{&field, {}}).first->second);
-    for (const BlockRecord& block : steps[by].blocks)
-      known[block.field]->blocks.push_back({&block, by});
+bool is_before(const PartClaim& a, const PartClaim& b) {
+  return a.first != b.first ? a.first < b.first : a.rank < b.rank;
+}
+
+/// Merges the runs that rise already: one for each file or rank, as a rule.
+void sort(std::vector<PartClaim>& parts) {
+  std::vector<std::vector<PartClaim>::iterator> ends;
+  for (auto end = parts.begin(); end != parts.end();)
+    ends.push_back(end = std::ranges::is_sorted_until(end, parts.end(), is_before));
+  while (ends.size() > 1) {
+    auto first = parts.begin();
+    std::size_t merged = 0;
+    for (std::size_t i = 1; i < ends.size(); i += 2) {
+      std::inplace_merge(first, ends[i - 1], ends[i], is_before);
+      ends[merged++] = first = ends[i];
+    }
+    if (ends.size() % 2 == 1) ends[merged++] = ends.back();
+    ends.resize(merged);
   }
-  return fields;
+}
+
+/// A part that is claimed twice stays in two claims.
+void join_consecutive(std::vector<PartClaim>& parts) {
+  if (parts.empty()) return;
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    PartClaim& before = parts[last];
+    const bool follows =
+        parts[i].rank == before.rank && parts[i].first == before.first + before.count;
+    if (follows && before.count < std::numeric_limits<std::uint32_t>::max())
+      ++before.count;
+    else
+      parts[++last] = parts[i];
+  }
+  parts.resize(last + 1);
+}
+
+StepClaims sorted(ClaimsByName fields) {
+  StepClaims claims;
+  claims.reserve(fields.size());
+  for (auto& [name, field] : fields) {
+    sort(field.parts);
+    claims.push_back(std::move(field));
+  }
+  return claims;
 }
 
 /// "4 x 4 elements from 0, 8 on".
@@ -49,76 +85,130 @@ std::string text_of_box(const format::Box& box) {
   return counts + " elements from " + starts + " on";
 }
 
-class Contest {
- public:
-  Contest(std::span<const RankStep> steps, std::span<const std::uint32_t> ranks)
-      : steps_(steps), ranks_(ranks) {}
+Status contested(std::uint64_t step, std::uint32_t rank, std::string cause) {
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "write step " + std::to_string(step),
+                  .cause = std::move(cause),
+                  .rank = rank});
+}
 
-  Status check(PutField field) const {
-    return field.definition->kind == format::FieldKind::kParts ? check_parts(std::move(field))
-                                                               : check_boxes(std::move(field));
-  }
+/// Claims that overlap follow each other, as all rise and those before are apart.
+Status check_parts(std::uint64_t step, const FieldClaims& field) {
+  const auto shares_parts = [](const PartClaim& a, const PartClaim& b) {
+    return b.first - a.first < a.count;
+  };
+  const auto found = std::ranges::adjacent_find(field.parts, shares_parts);
+  if (found == field.parts.end()) return {};
+  const PartClaim& later = *std::next(found);
+  const auto [first, other] = std::minmax(found->rank, later.rank);
+  const std::string by =
+      first == other ? "twice by rank " + std::to_string(other)
+                     : "by ranks " + std::to_string(first) + " and " + std::to_string(other);
+  return contested(
+      step, other,
+      "part " + std::to_string(later.first) + " of field " + field.name + " was put " + by);
+}
 
- private:
-  Status check_parts(PutField field) const {
-    const auto part_of = [](const PutBlock& put) { return put.block->part; };
-    const auto part_and_rank_of = [](const PutBlock& put) {
-      return std::pair(put.block->part, put.by);
-    };
-    std::ranges::sort(field.blocks, {}, part_and_rank_of);
-    const auto found = std::ranges::adjacent_find(field.blocks, {}, part_of);
-    if (found == field.blocks.end()) return {};
-    const std::size_t first = found->by;
-    const std::size_t other = std::next(found)->by;
-    const std::string by = first == other
-                               ? "twice by rank " + number_of(other)
-                               : "by ranks " + number_of(first) + " and " + number_of(other);
-    return contested(other, "part " + std::to_string(found->block->part) + " of field " +
-                                field.definition->name + " was put " + by);
+std::vector<format::Box> boxes_of(const FieldClaims& field) {
+  std::vector<format::Box> boxes;
+  boxes.reserve(field.box_ranks.size());
+  const std::size_t dimensions = field.dimensions;
+  for (std::size_t i = 0; i < field.box_ranks.size(); ++i) {
+    const auto box = std::span(field.boxes).subspan(2 * i * dimensions, 2 * dimensions);
+    const auto start = box.first(dimensions);
+    const auto count = box.last(dimensions);
+    boxes.push_back({{start.begin(), start.end()}, {count.begin(), count.end()}});
   }
+  return boxes;
+}
 
-  Status check_boxes(PutField field) const {
-    std::erase_if(field.blocks, [](const PutBlock& put) { return put.block->raw_bytes == 0; });
-    std::vector<format::Box> boxes;
-    boxes.reserve(field.blocks.size());
-    for (const PutBlock& put : field.blocks)
-      boxes.push_back(box_of(put, field.definition->dimensions));
-    const auto overlap = format::find_overlap(boxes);
-    if (!overlap) return {};
-    const auto [first, other] = *overlap;
-    return contested(field.blocks[other].by,
-                     "blocks of field " + field.definition->name + " overlap: rank " +
-                         number_of(field.blocks[first].by) + " put " + text_of_box(boxes[first]) +
-                         ", and rank " + number_of(field.blocks[other].by) + " put " +
-                         text_of_box(boxes[other]));
-  }
-
-  format::Box box_of(const PutBlock& put, std::uint32_t dimensions) const {
-    const std::span extents(steps_[put.by].extents);
-    const auto start = extents.subspan(put.block->first_extent, dimensions);
-    const auto count = extents.subspan(put.block->first_extent + dimensions, dimensions);
-    return {{start.begin(), start.end()}, {count.begin(), count.end()}};
-  }
-  std::string number_of(std::size_t by) const { return std::to_string(ranks_[by]); }
-  Status contested(std::size_t by, std::string cause) const {
-    return failure({.kind = ErrorClass::kInvalidArgument,
-                    .operation = "write step " + std::to_string(steps_[by].step),
-                    .cause = std::move(cause),
-                    .rank = ranks_[by]});
-  }
-
-  std::span<const RankStep> steps_;
-  std::span<const std::uint32_t> ranks_;
-};
+Status check_boxes(std::uint64_t step, const FieldClaims& field) {
+  const std::vector<format::Box> boxes = boxes_of(field);
+  const auto overlap = format::find_overlap(boxes);
+  if (!overlap) return {};
+  auto [first, other] = *overlap;
+  if (field.box_ranks[other] < field.box_ranks[first]) std::swap(first, other);
+  const auto put = [&](std::size_t box) {
+    return "rank " + std::to_string(field.box_ranks[box]) + " put " + text_of_box(boxes[box]);
+  };
+  return contested(
+      step, field.box_ranks[other],
+      "blocks of field " + field.name + " overlap: " + put(first) + ", and " + put(other));
+}
 
 }  // namespace
 
-Status check_uncontested(std::span<const RankStep> steps, std::span<const std::uint32_t> ranks) {
-  const Contest contest(steps, ranks);
-  PutFields fields = fields_of(steps);
-  for (auto& [name, field] : fields)
-    if (Status checked = contest.check(std::move(field)); !checked) return checked;
+StepClaims claims_of(std::span<const RankStep> steps, std::span<const std::uint32_t> ranks) {
+  ClaimsByName fields;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    std::vector<FieldClaims*> known;
+    for (const format::FieldDefinition& field : steps[i].fields) {
+      FieldClaims& claims = fields[field.name];
+      claims.name = field.name;
+      if (field.kind == format::FieldKind::kGlobal) claims.dimensions = field.dimensions;
+      known.push_back(&claims);
+    }
+    for (const BlockRecord& block : steps[i].blocks)
+      add_block(*known[block.field], steps[i], block, ranks[i]);
+  }
+  StepClaims claims = sorted(std::move(fields));
+  for (FieldClaims& field : claims)
+    join_consecutive(field.parts);
+  return claims;
+}
+
+StepClaims merged(std::vector<StepClaims> files) {
+  ClaimsByName fields;
+  for (StepClaims& file : files) {
+    for (FieldClaims& field : file) {
+      const auto [found, is_new] = fields.try_emplace(field.name);
+      FieldClaims& all = found->second;
+      if (is_new) {
+        all = std::move(field);
+        continue;
+      }
+      all.parts.insert(all.parts.end(), field.parts.begin(), field.parts.end());
+      all.boxes.insert(all.boxes.end(), field.boxes.begin(), field.boxes.end());
+      all.box_ranks.insert(all.box_ranks.end(), field.box_ranks.begin(), field.box_ranks.end());
+    }
+    file.clear();
+  }
+  return sorted(std::move(fields));
+}
+
+Status check_uncontested(std::uint64_t step, const StepClaims& claims) {
+  for (const FieldClaims& field : claims) {
+    if (Status checked = check_parts(step, field); !checked) return checked;
+    if (Status checked = check_boxes(step, field); !checked) return checked;
+  }
   return {};
+}
+
+comm::Bytes to_bytes(const StepClaims& claims) {
+  ByteWriter out;
+  out.number(static_cast<std::uint64_t>(claims.size()));
+  for (const FieldClaims& field : claims) {
+    out.text(field.name);
+    out.list(field.parts);
+    out.number(field.dimensions);
+    out.list(field.boxes);
+    out.list(field.box_ranks);
+  }
+  return out.take();
+}
+
+StepClaims claims_from(std::span<const std::byte> bytes) {
+  ByteReader in(bytes);
+  StepClaims claims(in.number<std::uint64_t>());
+  for (FieldClaims& field : claims) {
+    field.name = in.text();
+    field.parts = in.list<PartClaim>();
+    field.dimensions = in.number<std::uint32_t>();
+    field.boxes = in.list<std::uint64_t>();
+    field.box_ranks = in.list<std::uint32_t>();
+  }
+  FOREBAY_ASSERT(in.is_at_end());
+  return claims;
 }
 
 }  // namespace forebay::write

@@ -9,6 +9,7 @@
 
 #include "base/wall_clock.hpp"
 #include "comm/error_bytes.hpp"
+#include "write/contested_blocks.hpp"
 
 namespace forebay::write {
 
@@ -22,6 +23,17 @@ std::string list_of(const std::vector<std::uint32_t>& numbers) {
 }
 
 std::string text_of_step(const StepName& step) { return "write step " + std::to_string(step.step); }
+
+using ClaimsOfFiles = std::map<std::uint32_t, comm::Bytes>;
+
+/// Frees the claims.
+Status check_files(std::uint64_t step, ClaimsOfFiles& claims) {
+  std::vector<StepClaims> files;
+  files.reserve(claims.size());
+  for (auto& [file, bytes] : claims)
+    files.push_back(claims_from(std::exchange(bytes, {})));
+  return check_uncontested(step, merged(std::move(files)));
+}
 
 }  // namespace
 
@@ -71,6 +83,15 @@ void Coordinator::failed(comm::Rank from, const StepName& step, const Error& why
   });
 }
 
+void Coordinator::claimed(const StepName& step,
+                          std::uint32_t file,
+                          std::span<const std::byte> piece) {
+  Collected* const collected = find_or_begin(step);
+  if (collected == nullptr) return;
+  comm::Bytes& claims = collected->claims[file];
+  claims.insert(claims.end(), piece.begin(), piece.end());
+}
+
 void Coordinator::sealed(comm::Rank /*from*/, const SealedLetter& letter) {
   Collected* const collected = find_or_begin(letter.step);
   if (collected == nullptr) return;
@@ -88,13 +109,13 @@ bool Coordinator::is_complete(const Collected& collected) const {
 /// it until its deadline.
 void Coordinator::publish_next() {
   if (steps_.empty()) return;
-  const auto& [step, collected] = *steps_.begin();
+  auto& [step, collected] = *steps_.begin();
   if (collected.is_publishing || !is_complete(collected)) return;
-  steps_.begin()->second.is_publishing = true;
+  collected.is_publishing = true;
   publish(step, collected);
 }
 
-void Coordinator::publish(const StepName& step, const Collected& collected) {
+void Coordinator::publish(const StepName& step, Collected& collected) {
   format::StepEntry entry{.step = step.step, .group = step.group, .wall_ns = wall_clock_ns()};
   entry.writers = context_.routes().writer_count();
   entry.strategy = static_cast<std::uint16_t>(context_.plan().strategy);
@@ -109,7 +130,10 @@ void Coordinator::publish(const StepName& step, const Collected& collected) {
       publish_next();
     });
   };
-  const auto publish_it = [this, entry, over] {
+  const auto claims = std::make_shared<ClaimsOfFiles>(std::move(collected.claims));
+  const auto publish_it = [this, entry, claims, over] {
+    if (const Status all = check_files(entry.step, *claims); !all)
+      return over(StepFate::kFailed, failure(located(all.error(), context_.path())));
     // Whoever was stopped for long may have been taken for dead, and somebody else publishes now.
     if (const Status is_mine = lease_.check(); !is_mine) return over(StepFate::kFailed, is_mine);
     const Status published = publisher_->publish(entry);

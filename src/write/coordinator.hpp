@@ -38,6 +38,8 @@ class Coordinator {
 
   void announced(comm::Rank from, const StepName& step, std::span<const std::byte> fields);
   void failed(comm::Rank from, const StepName& step, const Error& why);
+  /// A piece of a file's StepClaims; pieces come in their order, and before the file is sealed.
+  void claimed(const StepName& step, std::uint32_t file, std::span<const std::byte> piece);
   void sealed(comm::Rank from, const SealedLetter& letter);
   /// An owner's answer: the bytes of these ranks are not in this file yet.
   void missing(const StepName& step, std::uint32_t file, const std::vector<std::uint32_t>& ranks);
@@ -56,6 +58,7 @@ class Coordinator {
     TimePoint due;
     std::set<std::uint32_t> announced;
     std::map<std::string, Known> fields;
+    std::map<std::uint32_t, comm::Bytes> claims;  ///< of files, if there are several
     std::map<std::uint32_t, SealedLetter> files;
     std::map<std::uint32_t, std::vector<std::uint32_t>> missing;  ///< of files, as owners say
     bool has_asked = false;                                       ///< owners for that
@@ -64,7 +67,7 @@ class Coordinator {
 
   Collected* find_or_begin(const StepName& step);
   void publish_next();
-  void publish(const StepName& step, const Collected& collected);
+  void publish(const StepName& step, Collected& collected);
   void resolve(const StepName& step, StepFate fate, const Status& outcome);
   StepFate fate_of_failed() const;
   Status why_not_published(const Status& told) const;

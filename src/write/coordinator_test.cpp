@@ -15,6 +15,7 @@
 
 #include "base/testing.hpp"
 #include "comm/error_bytes.hpp"
+#include "write/contested_blocks.hpp"
 #include "write/fence.hpp"
 #include "write/role_testing.hpp"
 
@@ -73,6 +74,13 @@ class CoordinatorAlone : public ::testing::Test {
                               .parts = 1,
                               .index = {.offset = 4096, .bytes = 200, .checksum = number}};
     coordinator_->sealed({rank}, letter);
+  }
+  /// Its file has two parts from this one on; the letter comes in pieces.
+  void claim(std::uint32_t rank, std::uint64_t number, std::uint64_t first_part) {
+    const RankStep record = rank_step_of(number, first_part, 2);
+    const comm::Bytes claims = to_bytes(claims_of({&record, 1}, {&rank, 1}));
+    coordinator_->claimed(step(number), rank, std::span(claims).first(20));
+    coordinator_->claimed(step(number), rank, std::span(claims).subspan(20));
   }
   void complete(std::uint64_t number) {
     for (std::uint32_t rank = 0; rank < context_->rank_count(); ++rank) {
@@ -139,6 +147,25 @@ TEST_F(CoordinatorAlone, publishes_a_step_in_whatever_order_letters_come) {
   } while (std::ranges::next_permutation(order).found);
   EXPECT_EQ(number, 720U);
   EXPECT_EQ(published().size(), 720U);
+}
+
+TEST_F(CoordinatorAlone, a_part_in_two_files_fails_the_step_and_names_both_ranks) {
+  start(3);
+  complete(1);
+  ASSERT_TRUE(sync_folder());
+  EXPECT_EQ(outcome().failure, "");
+  for (const std::uint64_t number : {2U, 3U}) {
+    for (std::uint32_t rank = 0; rank < 3; ++rank)
+      claim(rank, number, number == 2 && rank == 2 ? 1 : 10 * rank);
+    complete(number);
+    ASSERT_TRUE(sync_folder());
+    const Outcome told = outcome();
+    EXPECT_EQ(told.failure, number == 3 ? ""
+                                        : "rank 2: write step 2 run.fb: part 1 of field density "
+                                          "was put by ranks 0 and 2");
+    EXPECT_EQ(told.fate, number == 3 ? StepFate::kPublished : StepFate::kFailed);
+  }
+  EXPECT_EQ(published(), (Steps{1, 3}));
 }
 
 TEST_F(CoordinatorAlone, publishes_after_the_folder_is_durable_and_not_before) {

@@ -23,6 +23,7 @@ struct FileOwner::Sealing {
   format::IndexPlace place;
   format::StepFacts facts;
   std::optional<format::IndexBuilder> builder;
+  std::optional<comm::Bytes> claims;  ///< if other files of the step may contest them
   AlignedBytes index;
   Status outcome;
 };
@@ -249,11 +250,13 @@ void FileOwner::seal(const StepName& step, Parts& parts) {
                     .files = context_.routes().file_count(),
                     .strategy = static_cast<std::uint16_t>(context_.plan().strategy)};
   context_.lane().run([this, step, sealing] {
-    auto builder = builder_of_step(sealing->place, sealing->facts, sealing->parts, ranks_);
-    if (builder)
-      sealing->builder.emplace(std::move(*builder));
-    else
-      sealing->outcome = failure(builder.error());
+    auto index = index_of_step(sealing->place, sealing->facts, sealing->parts, ranks_);
+    if (!index) {
+      sealing->outcome = failure(index.error());
+    } else {
+      sealing->builder.emplace(std::move(index->builder));
+      if (sealing->facts.files > 1) sealing->claims = to_bytes(index->claims);
+    }
     context_.post([this, step, sealing] { encode(step, sealing); });
   });
 }
@@ -262,6 +265,9 @@ void FileOwner::encode(const StepName& step, const std::shared_ptr<Sealing>& sea
   if (!steps_.contains(step)) return;
   if (!sealing->outcome)
     return context_.report_failure(step, located(sealing->outcome.error(), context_.path()));
+  if (sealing->claims)
+    context_.send_in_pieces(comm::Rank{Routes::coordinator()}, LetterKind::kClaims,
+                            words_of(step, file_), *std::exchange(sealing->claims, {}));
   GroupFile& its = groups_.at(step.group);
   sealing->offset = its.end;
   its.end += sealing->builder->encoded_bytes();

@@ -15,6 +15,7 @@
 #include "base/testing.hpp"
 #include "comm/error_bytes.hpp"
 #include "format/box.hpp"
+#include "write/contested_blocks.hpp"
 #include "write/role_testing.hpp"
 
 namespace forebay::write {
@@ -330,6 +331,29 @@ TEST_F(FileOwnerAlone, the_index_is_written_when_all_have_told_behind_everything
   EXPECT_EQ(letter.parts, 3U);
   EXPECT_EQ(letter.index.offset, written[0].offset);
   EXPECT_EQ(letter.raw_bytes, 6U * 800);
+}
+
+TEST_F(FileOwnerAlone, claims_are_sent_before_a_file_is_sealed_if_the_step_has_several_files) {
+  WritePlan plan = shared_file();
+  for (const std::uint32_t files : {1U, 3U}) {
+    plan.files = files;
+    start_with_file(plan);
+    owner_->asked({0}, step_of_group(1, 1), 0, 1600);
+    for (std::uint32_t rank = 0; rank < 4 - files; ++rank)
+      tell_part(rank, step_of_group(1, 1), rank_step_of(1, rank * 10, 2));
+    context_->settle();
+    const auto letters = context_->take(LetterKind::kClaims);
+    ASSERT_EQ(letters.size(), files == 1 ? 0U : 1U);
+    if (files == 1) continue;
+    EXPECT_TRUE(context_->take(LetterKind::kSealed).empty());
+    EXPECT_EQ(letters[0].to, Routes::coordinator());
+    EXPECT_EQ(letters[0].words, (AgentContext::Words{1, 1, 0, 0}));
+    const StepClaims claims = claims_from(letters[0].payload);
+    ASSERT_EQ(claims.size(), 1U);
+    EXPECT_EQ(claims[0].name, "density");
+    ASSERT_EQ(claims[0].parts.size(), 1U);
+    EXPECT_EQ(claims[0].parts[0].count, 2U);
+  }
 }
 
 TEST_F(FileOwnerAlone, each_file_that_is_made_is_handed_to_the_writer_of_its_rank) {

@@ -3,10 +3,10 @@
 #include "write/index_of_step.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "format/checksum.hpp"
-#include "write/contested_blocks.hpp"
 
 namespace forebay::write {
 
@@ -69,18 +69,19 @@ Error of_step(std::uint64_t step, const Error& error, std::uint32_t rank) {
 
 }  // namespace
 
-Result<format::IndexBuilder> builder_of_step(const format::IndexPlace& place,
-                                             const format::StepFacts& facts,
-                                             std::span<const RankStep> parts,
-                                             std::span<const std::uint32_t> ranks) {
+Result<StepIndex> index_of_step(const format::IndexPlace& place,
+                                const format::StepFacts& facts,
+                                std::span<const RankStep> parts,
+                                std::span<const std::uint32_t> ranks) {
   format::IndexBuilder builder(place, facts);
   const format::StepSeed step = format::step_seed(place.dataset, place.step);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Status added = add_part(builder, step, parts[i]);
     if (!added) return failure(of_step(place.step, added.error(), ranks[i]));
   }
-  if (const Status all = check_uncontested(parts, ranks); !all) return failure(all.error());
-  return builder;
+  StepClaims claims = claims_of(parts, ranks);
+  if (const Status all = check_uncontested(place.step, claims); !all) return failure(all.error());
+  return StepIndex{std::move(builder), std::move(claims)};
 }
 
 }  // namespace forebay::write

@@ -37,9 +37,11 @@ enum class LetterKind : std::uint32_t {
   kGo,     ///< owner to its ranks: all are ready; RoundMeans, and the rounds as ByteRanges
   kPart,   ///< rank to owner: what of the step lies where in the owner's file; a piece of it, and
            ///< how many bytes all pieces have
-  kAnnounce,    ///< rank to coordinator: committed; the fields it has
-  kFailed,      ///< anybody to coordinator: the step cannot be, and why
-  kSealed,      ///< owner to coordinator: a SealedLetter, the file is durable for that step
+  kAnnounce,  ///< rank to coordinator: committed; the fields it has
+  kFailed,    ///< anybody to coordinator: the step cannot be, and why
+  kClaims,    ///< owner to coordinator, before kSealed, if a step has several files: file; a piece
+              ///< of its StepClaims
+  kSealed,    ///< owner to coordinator: a SealedLetter, the file is durable for that step
   kAskMissing,  ///< coordinator to owner: whose bytes of the step are not written yet?
   kMissing,     ///< the answer, and again when one less is: file; the first of these ranks
   kPruned,      ///< coordinator to owner: group, file; no step needs this file any more
@@ -77,8 +79,8 @@ struct Chunk {
   bool is_last = false;  ///< nothing of the region is behind it
 };
 
-/// Of a part, which may have tens of millions of blocks, in one letter.
-inline constexpr std::uint64_t kPartPieceBytesMax = std::uint64_t{64} << 20U;
+/// Of what is said of blocks, of which there may be tens of millions, in one letter.
+inline constexpr std::uint64_t kPieceBytesMax = std::uint64_t{64} << 20U;
 
 /// In the number of a chunk that is offered by a link of a chain, whose bytes they are not.
 inline constexpr std::uint64_t kRelayed = std::uint64_t{1} << 63U;

@@ -148,13 +148,7 @@ void Member::send_part_if_complete(const StepName& step, OwnStep& own) {
   const Routes& routes = context_.routes();
   const comm::Rank owner{routes.owner_of(routes.file_of(me.number))};
   const comm::Bytes part = to_bytes(record);
-  std::span<const std::byte> rest = part;
-  do {
-    const auto piece = rest.first(std::min<std::size_t>(rest.size(), kPartPieceBytesMax));
-    rest = rest.subspan(piece.size());
-    context_.send(owner, LetterKind::kPart, words_of(step, part.size()),
-                  {piece.begin(), piece.end()});
-  } while (!rest.empty());
+  context_.send_in_pieces(owner, LetterKind::kPart, words_of(step, part.size()), part);
 }
 
 /// The step is over here; its memory comes back as others let go of it.

@@ -142,6 +142,7 @@ TEST_F(DatasetCommands, a_part_that_two_files_have_is_not_exported) {
       EXPECT_NE(message.find(text), std::string::npos) << message;
   }
   EXPECT_FALSE(std::filesystem::exists(output));
+  EXPECT_EQ(answer({"ls", path}, command::kExitProblems)["damages"].size(), 1);
   EXPECT_EQ(answer({"references", path, output, "--field", "pressure"}, 0)["arrays"], 5);
 }
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "format/contested.hpp"
 #include "tools/dataset/foreign_names.hpp"
 #include "tools/dataset/selection.hpp"
 
@@ -130,7 +131,7 @@ Result<Json> list(const ListOptions& options) {
     const auto step = step_of(**catalog, options.step);
     if (!step) return tl::unexpected(step.error());
     document["step"] = to_json(**step, options.blocks);
-    for (const Error& damage : (*step)->damages())
+    for (const Error& damage : format::damages_of(**step))
       damages.push_back(text_of_damage(damage));
   }
   document["ok"] = damages.empty();
