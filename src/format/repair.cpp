@@ -5,8 +5,6 @@
 #include <filesystem>
 #include <map>
 
-#include "base/folder_entries.hpp"
-#include "format/data_header.hpp"
 #include "format/file_bytes.hpp"
 #include "format/found_steps.hpp"
 #include "format/index_scan.hpp"
@@ -22,15 +20,6 @@ std::uint64_t bytes_of_file(const std::string& path) {
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
   return error ? 0 : bytes;
-}
-
-Status write_bytes(const std::string& path, std::span<const CommitWrite> writes) {
-  const auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
-  if (!file) return tl::unexpected(file.error());
-  for (const CommitWrite& write : writes)
-    if (const auto done = (*file)->write_at(write.bytes, write.offset); !done)
-      return tl::unexpected(done.error());
-  return (*file)->sync();
 }
 
 /// What the tables say of a data file: a step that is in it, and where its index is.
@@ -67,22 +56,23 @@ void add_once(std::vector<Error>& errors, const Error& error) {
 
 class Repair {
  public:
-  Repair(const std::string& folder, RepairMode mode, const OnProgress& progress)
-      : folder_(folder), mode_(mode), on_progress_(progress) {}
+  Repair(const std::string& folder, const OnProgress& progress)
+      : folder_(folder), on_progress_(progress) {}
 
-  Result<RepairReport> run() {
+  Result<RepairPlan> run() {
     Status done = look_at_commits();
     if (done && needs_tables_) done = find_steps();
     if (done && needs_tables_) done = choose_dataset();
     if (done && needs_tables_) done = judge_steps();
     if (done && needs_tables_) leave_out_dropped();
     if (done) done = check_files();
-    if (done && needs_tables_) done = write_commits();
+    if (done && needs_tables_) done = plan_commits();
     if (!done) return tl::unexpected(done.error());
     report_.steps.reserve(fates_.size());
     for (auto& [step, fate] : fates_)
       report_.steps.push_back(std::move(fate));
-    return std::move(report_);
+    plan_.report = std::move(report_);
+    return std::move(plan_);
   }
 
  private:
@@ -104,16 +94,16 @@ class Repair {
   void leave_out_dropped();
   Status check_files();
   Result<std::size_t> check_indexes(std::span<const FileUse> uses);
-  Status repair_header(const DataFileName& name, std::size_t fitting_indexes);
-  Status write_commits();
+  Status check_header(const DataFileName& name, std::size_t fitting_indexes);
+  Status plan_commits();
   bool has_read(std::uint64_t bytes);
 
   const std::string folder_;
-  const RepairMode mode_;
   const OnProgress& on_progress_;
   ReadProgress progress_;
   bool is_cancelled_ = false;
   RepairReport report_;
+  RepairPlan plan_;
   bool needs_tables_ = false;
   bool is_newest_ = false;            ///< no slot can tell of more than the one in force
   std::optional<DatasetId> dataset_;  ///< if a slot told it
@@ -327,7 +317,7 @@ Status Repair::check_files() {
   for (const auto& [name, of_file] : uses) {
     const auto fitting = check_indexes(of_file);
     if (!fitting) return tl::unexpected(fitting.error());
-    if (Status done = repair_header(name, *fitting); !done) return done;
+    if (Status done = check_header(name, *fitting); !done) return done;
   }
   return {};
 }
@@ -346,7 +336,7 @@ Result<std::size_t> Repair::check_indexes(std::span<const FileUse> uses) {
 }
 
 /// A whole header of another file may be right, and the name of the file wrong: indexes decide.
-Status Repair::repair_header(const DataFileName& name, std::size_t fitting_indexes) {
+Status Repair::check_header(const DataFileName& name, std::size_t fitting_indexes) {
   const std::string path = data_path(folder_, name);
   const auto file = storage::open_file(path);
   const auto page = file ? read_range(**file, {0, kPageBytes}) : tl::unexpected(file.error());
@@ -365,34 +355,28 @@ Status Repair::repair_header(const DataFileName& name, std::size_t fitting_index
   }
   note(header ? foreign_header(path, *header) : header.error());
   report_.rewritten.push_back(path);
-  if (mode_ == RepairMode::kLookOnly) return {};
-  const HeaderPage bytes = encode_header(expected);
-  const CommitWrite write = {0, {bytes.begin(), bytes.end()}};
-  return write_bytes(path, {&write, 1});
+  plan_.headers.push_back({path, encode_header(expected)});
+  return {};
 }
 
-/// Two generations, so that both slots are whole.
-Status Repair::write_commits() {
+Status Repair::plan_commits() {
   report_.rewritten.push_back(commits_path());
-  if (mode_ == RepairMode::kLookOnly) return {};
   std::vector<StepEntry> steps;
   for (const auto& [number, step] : entries_)
     steps.push_back(step);
   const std::uint64_t wall_ns = steps.empty() ? 0 : steps.back().wall_ns;
-  const CommitPlan first = plan_anew(known_, steps, wall_ns);
-  if (Status done = write_bytes(commits_path(), first.writes); !done) return done;
-  const auto second = plan_drop(first.after, first.after.first_step, wall_ns);
+  CommitPlan first = plan_anew(known_, steps, wall_ns);
+  auto second = plan_drop(first.after, first.after.first_step, wall_ns);
   if (!second) return tl::unexpected(second.error());
-  if (Status done = write_bytes(commits_path(), second->writes); !done) return done;
-  return sync_entries(folder_);
+  plan_.generations.push_back(std::move(first));
+  plan_.generations.push_back(std::move(*second));
+  return {};
 }
 
 }  // namespace
 
-Result<RepairReport> repair(const std::string& folder,
-                            RepairMode mode,
-                            const OnProgress& progress) {
-  return Repair(folder, mode, progress).run();
+Result<RepairPlan> plan_repair(const std::string& folder, const OnProgress& progress) {
+  return Repair(folder, progress).run();
 }
 
 }  // namespace forebay::format

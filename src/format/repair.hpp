@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the tables of a dataset anew from what is in its data files. Data are never touched, so
-// nothing that was readable before becomes unreadable.
+// Plans new tables of a dataset from what is in its data files. write/repair.hpp carries the plan
+// out. Data are never touched, so nothing that was readable before becomes unreadable.
 #pragma once
 
 #include "format/catalog.hpp"
+#include "format/data_header.hpp"
 #include "format/read_progress.hpp"
 
 namespace forebay::format {
-
-enum class RepairMode : std::uint8_t { kLookOnly, kWrite };
 
 /// What happened, or would happen, to one step.
 struct RepairedStep {
@@ -27,20 +26,29 @@ struct RepairReport {
   std::vector<RepairedStep> steps = {};  ///< by rising numbers
   std::vector<Error> damages = {};       ///< of `commits`, headers, indexes, and of reading files
   std::vector<Error> remaining = {};     ///< of these, what is as it was: it cannot be mended
-  std::vector<std::string> rewritten = {};  ///< paths of what was, or would be, written anew
+  std::vector<std::string> rewritten = {};  ///< paths of what the plan writes anew
   std::uint64_t scanned_bytes = 0;
 };
 
-/// Blocks; nobody may be writing the dataset. Nothing is written if nothing is damaged, or with
-/// kLookOnly. Where tables are damaged all data files are looked through, and then the data of
-/// steps that no table tells of are read: `progress` is told of the one and then of the other. Of
-/// steps that tables tell of, indexes are read, data are not. A file that cannot be read costs what
-/// is in it.
-/// kNotFound for a folder that is no dataset, or not there; kUnsupported for a newer major version,
-/// kDamage if nothing says which dataset it is, kCancelled as `progress` says, before anything is
-/// written.
-Result<RepairReport> repair(const std::string& folder,
-                            RepairMode mode,
-                            const OnProgress& progress = {});
+/// The first page of a data file.
+struct NewHeader {
+  std::string path = {};
+  HeaderPage page = {};
+};
+
+struct RepairPlan {
+  RepairReport report = {};
+  std::vector<NewHeader> headers = {};
+  /// Of `commits`, in this order: two, so that both slots become whole; none if it is not damaged.
+  std::vector<CommitPlan> generations = {};
+};
+
+/// Blocks; writes nothing. No program may be writing the dataset. Where tables are damaged, all
+/// data files are searched for indexes, and then the data of steps that no table lists are read:
+/// `progress` reports both passes. Of steps that tables list, indexes are read, data are not. A
+/// file that cannot be read costs what is in it. kNotFound for a folder that is no dataset, or not
+/// there; kUnsupported for a newer major version, kDamage if nothing shows which dataset it is,
+/// kCancelled if `progress` returns false.
+Result<RepairPlan> plan_repair(const std::string& folder, const OnProgress& progress = {});
 
 }  // namespace forebay::format

@@ -30,10 +30,21 @@ class RepairTest : public DatasetTest {
     std::ifstream file(path(name), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  RepairReport must_repair(RepairMode mode = RepairMode::kWrite) {
-    auto report = repair(path(), mode);
-    EXPECT_TRUE(report) << report.error().message();
-    return report ? std::move(*report) : RepairReport{};
+  /// As write::repair(), which is above this module, but for its lease and its fence.
+  static void carry_out(const RepairPlan& plan, const std::string& commits) {
+    const storage::OpenOptions create{.intent = storage::Intent::kCreate};
+    for (const NewHeader& header : plan.headers)
+      ASSERT_TRUE(storage::must_open(header.path, create)->write_at(header.page, 0));
+    for (const CommitPlan& generation : plan.generations)
+      for (const CommitWrite& write : generation.writes)
+        ASSERT_TRUE(storage::must_open(commits, create)->write_at(write.bytes, write.offset));
+  }
+  RepairReport must_repair() {
+    auto plan = plan_repair(path());
+    EXPECT_TRUE(plan) << plan.error().message();
+    if (!plan) return {};
+    carry_out(*plan, path("commits"));
+    return std::move(plan->report);
   }
   void expect_whole(std::size_t steps) {
     const auto report = verify(path());
@@ -61,7 +72,7 @@ TEST_F(RepairTest, makes_commits_anew_when_they_are_gone) {
   write_steps(5);
   const std::vector<StepEntry> before = open()->commits().steps;
   std::filesystem::remove(path("commits"));
-  EXPECT_EQ(must_repair(RepairMode::kLookOnly).rewritten.size(), 1U);
+  EXPECT_EQ(plan_repair(path())->report.rewritten.size(), 1U);
   EXPECT_FALSE(std::filesystem::exists(path("commits")));
   const RepairReport report = must_repair();
   ASSERT_EQ(report.steps.size(), 5U);
@@ -264,7 +275,7 @@ TEST_F(RepairTest, tells_how_far_it_is_in_two_passes) {
   write_steps(3);
   std::filesystem::remove(path("commits"));
   std::vector<ReadProgress> last;
-  ASSERT_TRUE(repair(path(), RepairMode::kLookOnly, [&](const ReadProgress& now) {
+  ASSERT_TRUE(plan_repair(path(), [&](const ReadProgress& now) {
     if (last.size() == now.pass) last.emplace_back();
     last.at(now.pass) = now;
     return true;
@@ -280,9 +291,9 @@ TEST_F(RepairTest, that_is_cancelled_in_either_pass_writes_nothing) {
   write_steps(3);
   std::filesystem::remove(path("commits"));
   for (std::uint32_t pass = 0; pass < 2; ++pass) {
-    const auto report = repair(path(), RepairMode::kWrite,
-                               [&](const ReadProgress& now) { return now.pass != pass; });
-    EXPECT_EQ(error_class(report), ErrorClass::kCancelled);
+    const auto plan =
+        plan_repair(path(), [&](const ReadProgress& now) { return now.pass != pass; });
+    EXPECT_EQ(error_class(plan), ErrorClass::kCancelled);
     EXPECT_FALSE(std::filesystem::exists(path("commits")));
   }
 }
@@ -290,17 +301,16 @@ TEST_F(RepairTest, that_is_cancelled_in_either_pass_writes_nothing) {
 TEST_F(RepairTest, of_data_without_any_index_says_so) {
   std::filesystem::create_directories(path());
   std::ofstream(path("data-000000.00000")) << "something else";
-  const auto report = repair(path(), RepairMode::kWrite);
-  EXPECT_EQ(error_class(report), ErrorClass::kNotFound);
+  EXPECT_EQ(error_class(plan_repair(path())), ErrorClass::kNotFound);
   EXPECT_FALSE(std::filesystem::exists(path("commits")));
 }
 
 TEST_F(RepairTest, of_what_is_no_dataset_says_so) {
-  EXPECT_EQ(error_class(repair(path(), RepairMode::kWrite)), ErrorClass::kNotFound);
+  EXPECT_EQ(error_class(plan_repair(path())), ErrorClass::kNotFound);
   std::filesystem::create_directories(path());
-  const auto report = repair(path(), RepairMode::kWrite);
-  ASSERT_EQ(error_class(report), ErrorClass::kNotFound);
-  EXPECT_TRUE(mentions(report.error(), "no dataset")) << report.error().message();
+  const auto plan = plan_repair(path());
+  ASSERT_EQ(error_class(plan), ErrorClass::kNotFound);
+  EXPECT_TRUE(mentions(plan.error(), "no dataset")) << plan.error().message();
   EXPECT_TRUE(std::filesystem::is_empty(path()));
 }
 

@@ -12,10 +12,10 @@
 
 #include "base/few_files_testing.hpp"
 #include "base/sanitizer.hpp"
-#include "format/repair.hpp"
 #include "runtime/stored_testing.hpp"
 #include "runtime/testing.hpp"
 #include "write/lease.hpp"
+#include "write/repair.hpp"
 
 namespace forebay {
 namespace {
@@ -189,7 +189,7 @@ TEST_F(DamagedSlot, is_told_and_costs_no_step_that_was_closed_well) {
   ASSERT_EQ(error_class(refused), ErrorClass::kDamage);
   EXPECT_TRUE(mentions(refused.error(), "step 6")) << refused.error().message();
   EXPECT_TRUE(mentions(refused.error(), "forebay repair")) << refused.error().message();
-  ASSERT_TRUE(format::repair(path_, format::RepairMode::kWrite));
+  ASSERT_TRUE(write::repair(path_));
   EXPECT_TRUE(runtime.dataset(path_));
   EXPECT_EQ(runtime.open_dataset(path_)->steps().back(), 6U);
 }
@@ -203,7 +203,7 @@ TEST_F(DamagedSlot, after_a_killed_writer_refuses_writing_until_repaired) {
   ASSERT_EQ(error_class(refused), ErrorClass::kDamage);
   EXPECT_TRUE(mentions(refused.error(), "forebay repair")) << refused.error().message();
   EXPECT_TRUE(std::filesystem::exists(file(0, 2))) << "a receipt may name it";
-  ASSERT_TRUE(format::repair(path_, format::RepairMode::kWrite));
+  ASSERT_TRUE(write::repair(path_));
   EXPECT_TRUE(runtime.dataset(path_));
   EXPECT_EQ(runtime.open_dataset(path_)->steps().back(), 6U);
 }
@@ -217,7 +217,7 @@ TEST_F(DamagedSlot, that_dropped_steps_refuses_writing_until_repaired) {
   ASSERT_EQ(error_class(refused), ErrorClass::kDamage);
   EXPECT_TRUE(mentions(refused.error(), "step 4 was dropped")) << refused.error().message();
   EXPECT_TRUE(mentions(refused.error(), "forebay repair")) << refused.error().message();
-  ASSERT_TRUE(format::repair(path_, format::RepairMode::kWrite));
+  ASSERT_TRUE(write::repair(path_));
   EXPECT_TRUE(runtime.dataset(path_));
   const auto stored = runtime.open_dataset(path_);
   ASSERT_TRUE(stored) << stored.error().message();

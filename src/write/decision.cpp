@@ -57,9 +57,9 @@ Status check_damages(const Publisher& publisher, const std::string& path, LogSin
   if (publisher.damages().empty()) return {};
   for (const Error& damage : publisher.damages())
     if (log != nullptr) log->write(LogLevel::kWarning, path + ": " + damage.message());
-  const auto report = format::repair(path, format::RepairMode::kLookOnly);
-  if (!report) return failure(report.error());
-  for (const format::RepairedStep& step : report->steps)
+  const auto plan = format::plan_repair(path);
+  if (!plan) return failure(plan.error());
+  for (const format::RepairedStep& step : plan->report.steps)
     if (const auto word = lost_word(step))
       return failure({.kind = ErrorClass::kDamage,
                       .operation = "open for writing",

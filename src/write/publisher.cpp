@@ -90,11 +90,26 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& folder) {
   }
   if (!file) return failure(file.error());
   auto publisher = open_on(std::move(*file));
-  if (publisher) (*publisher)->has_place_ = true;
-  if (publisher) (*publisher)->was_writable_ = !is_fenced(*(*publisher)->file_);
+  if (publisher) (*publisher)->note_place();
   if (!publisher || !(*publisher)->steps().empty()) return publisher;
   if (const Status synced = sync_names(folder); !synced) return failure(synced.error());
   return publisher;
+}
+
+Result<std::unique_ptr<Publisher>> Publisher::open_unread(const std::string& folder, Unread file) {
+  using storage::Intent;
+  const std::string path = folder + "/" + std::string(format::kCommitsName);
+  const Intent intent = file == Unread::kNew ? Intent::kCreateNew : Intent::kWrite;
+  auto opened = storage::open_file(path, {.intent = intent});
+  if (!opened) return failure(opened.error());
+  std::unique_ptr<Publisher> publisher(new Publisher(std::move(*opened), {}));
+  publisher->note_place();
+  return publisher;
+}
+
+void Publisher::note_place() {
+  has_place_ = true;
+  was_writable_ = !is_fenced(*file_);
 }
 
 Result<std::unique_ptr<Publisher>> Publisher::open_on(std::unique_ptr<storage::File> commits) {

@@ -27,6 +27,12 @@ class Publisher {
   /// steps, is kDamage, never begun anew, and so is none where there are data.
   static Result<std::unique_ptr<Publisher>> open(const std::string& folder);
 
+  /// For repair: with `commits` as it is, which is not read, or with a new one, still empty.
+  /// kNotFound if there is none or, for a new one, an Error if there is one. The caller checks the
+  /// lease after this: if it is still held, no other writer has put another file there before.
+  enum class Unread : std::uint8_t { kExisting, kNew };
+  static Result<std::unique_ptr<Publisher>> open_unread(const std::string& folder, Unread file);
+
   /// The same on files of any kind, one that has generation 0 or later in it.
   static Result<std::unique_ptr<Publisher>> open_on(std::unique_ptr<storage::File> commits);
 
@@ -51,11 +57,15 @@ class Publisher {
   /// kNotFound if the file is gone.
   Status publish(const format::StepEntry& step);
 
+  /// Writes a generation that format::plan_repair() has planned. On failure as publish().
+  Status write_generation(format::CommitPlan plan) { return carry_out(std::move(plan)); }
+
   /// Steps below this one are there no more. Their files may go when this has succeeded.
   Status drop_before(std::uint64_t step);
 
  private:
   Publisher(std::unique_ptr<storage::File> file, format::LoadedCommits loaded);
+  void note_place();
   Status carry_out(format::CommitPlan plan);
   Status check_place();
 

@@ -83,7 +83,7 @@ Result<Json> run_verify(const Arguments& arguments) {
 }
 
 Result<Json> run_repair(const Arguments& arguments) {
-  using enum format::RepairMode;
+  using enum RepairMode;
   return repair_tables(arguments.path(), arguments.has("--dry-run") ? kLookOnly : kWrite,
                        progress_of(arguments));
 }

@@ -5,14 +5,13 @@
 
 #include "format/verify.hpp"
 #include "tools/dataset/progress_lines.hpp"
-#include "write/lease.hpp"
+#include "write/repair.hpp"
 
 namespace forebay::dataset_tool {
 namespace {
 
 using format::Finding;
 using format::RepairedStep;
-using format::RepairMode;
 
 Json to_json(const Finding& finding) {
   Json json = text_of_damage(finding.error);
@@ -78,15 +77,13 @@ Result<Json> verify(const VerifyRequest& request) {
 Result<Json> repair_tables(const std::string& path,
                            RepairMode mode,
                            command::ProgressMode progress) {
-  std::unique_ptr<write::Lease> lease;
-  if (mode == RepairMode::kWrite) {
-    auto acquired = write::Lease::acquire(path);
-    if (!acquired) return tl::unexpected(acquired.error());
-    lease = std::move(*acquired);
-  }
-  const auto report = format::repair(
-      path, mode,
-      progress_lines(progress, {"looking for indexes in " + path, "reading steps of " + path}));
+  const auto lines =
+      progress_lines(progress, {"looking for indexes in " + path, "reading steps of " + path});
+  const auto report = mode == RepairMode::kWrite
+                          ? write::repair(path, lines)
+                          : format::plan_repair(path, lines).map([](format::RepairPlan plan) {
+                              return std::move(plan.report);
+                            });
   if (!report) return tl::unexpected(report.error());
   Json steps = Json::array();
   bool is_ok = report->remaining.empty();

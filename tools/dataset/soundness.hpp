@@ -4,7 +4,6 @@
 #pragma once
 
 #include "command/progress.hpp"
-#include "format/repair.hpp"
 #include "tools/dataset/listing.hpp"
 
 namespace forebay::dataset_tool {
@@ -20,11 +19,12 @@ struct VerifyRequest {
 /// finding; an Error is only for what is no dataset at all, or has not this step. Blocks.
 Result<Json> verify(const VerifyRequest& request);
 
+enum class RepairMode : std::uint8_t { kLookOnly, kWrite };
+
 /// "ok" is whether all steps that were found are in the tables afterwards, or were dropped, and no
-/// file has damage that is as it was. Holds the lease of the
-/// dataset while it writes: kPermission if somebody else has it. Blocks.
+/// file has damage that is as it was. With kWrite as write::repair(). Blocks.
 Result<Json> repair_tables(const std::string& path,
-                           format::RepairMode mode,
+                           RepairMode mode,
                            command::ProgressMode progress);
 
 }  // namespace forebay::dataset_tool

@@ -16,11 +16,11 @@
 
 #include "cargo.hpp"
 #include "comm/in_process.hpp"
-#include "format/repair.hpp"
 #include "how_often.hpp"
 #include "reading.hpp"
 #include "tests/faults/streams/emulated_storage.hpp"
 #include "tests/faults/streams/own_mounts.hpp"
+#include "write/repair.hpp"
 #include "writer_process.hpp"
 
 namespace forebay::faults {
@@ -94,7 +94,7 @@ class PowerCuts : public testing::TestWithParam<std::uint64_t> {
       auto dataset = runtime.dataset(path);
       // A slot may be torn of a step that is complete in its files: the user decides.
       if (!dataset && dataset.error().kind() == ErrorClass::kDamage) {
-        const auto repaired = format::repair(path, format::RepairMode::kWrite);
+        const auto repaired = write::repair(path);
         if (!repaired) return failure(repaired.error());
         dataset = runtime.dataset(path);
       }

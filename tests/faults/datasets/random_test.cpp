@@ -20,10 +20,10 @@
 #include "base/testing.hpp"
 #include "cargo.hpp"
 #include "format/records.hpp"
-#include "format/repair.hpp"
 #include "format/verify.hpp"
 #include "how_often.hpp"
 #include "reading.hpp"
+#include "write/repair.hpp"
 #include "writer_process.hpp"
 
 namespace forebay::faults {
@@ -121,7 +121,7 @@ class RandomHistory : public testing::TestWithParam<std::uint64_t> {
       EXPECT_TRUE(complaint.empty() || complaint.find("repair") != std::string::npos) << complaint;
       hold_to(writer);
     }
-    const auto repaired = format::repair(path_, format::RepairMode::kWrite);
+    const auto repaired = write::repair(path_);
     ASSERT_TRUE(repaired) << repaired.error().message();
     for (const Error& error : repaired->remaining)
       ADD_FAILURE() << "repair leaves: " << error.message();
@@ -142,9 +142,10 @@ class RandomHistory : public testing::TestWithParam<std::uint64_t> {
     ASSERT_TRUE(file.flush()) << "flip a bit at " << offset;
   }
 
+  /// Repair removes the `owner` of a killed writer, which may_have_been_removing() looks for.
   void repair_what_is_whole() {
-    if (promised_.empty()) return;
-    const auto repaired = format::repair(path_, format::RepairMode::kWrite);
+    if (promised_.empty() || may_have_been_removing()) return;
+    const auto repaired = write::repair(path_);
     ASSERT_TRUE(repaired) << repaired.error().message();
     EXPECT_TRUE(repaired->rewritten.empty());
     EXPECT_TRUE(repaired->damages.empty());
