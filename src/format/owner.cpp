@@ -38,11 +38,19 @@ bool take(const Json& object, const char* name, Value& value) {
   if (found == object.end()) return false;
   if constexpr (std::is_same_v<Value, std::string>) {
     if (!found->is_string()) return false;
+  } else if constexpr (std::is_same_v<Value, bool>) {
+    if (!found->is_boolean()) return false;
   } else if (!found->is_number_unsigned()) {
     return false;
   }
   found->get_to(value);
   return true;
+}
+
+/// Members that files of earlier versions do not have.
+template <class Value>
+bool take_if_there(const Json& object, const char* name, Value& value) {
+  return !object.contains(name) || take(object, name, value);
 }
 
 }  // namespace
@@ -58,6 +66,9 @@ std::string encode_owner(const Owner& owner) {
   object["program"] = owner.program.substr(0, kTextBytesMax);
   object["opened_ns"] = owner.opened_ns;
   object["nonce"] = owner.nonce;
+  object["device"] = owner.device;
+  object["inode"] = owner.inode;
+  object["is_locked"] = owner.is_locked;
   object["checksum"] = checksum_of(object);
   return shown(object) + "\n";
 }
@@ -77,11 +88,11 @@ Result<Owner> decode_owner(std::string_view text, const std::string& path) {
       take(object, "process_id", owner.process_id) &&
       take(object, "process_start", owner.process_start) && take(object, "user", owner.user) &&
       take(object, "program", owner.program) && take(object, "opened_ns", owner.opened_ns) &&
-      take(object, "nonce", owner.nonce);
-  // Not in what was written before there was one.
-  if (object.contains("process_namespace") &&
-      !take(object, "process_namespace", owner.process_namespace))
-    return source.damage(0, "its process_namespace is no number");
+      take(object, "nonce", owner.nonce) &&
+      take_if_there(object, "process_namespace", owner.process_namespace) &&
+      take_if_there(object, "device", owner.device) &&
+      take_if_there(object, "inode", owner.inode) &&
+      take_if_there(object, "is_locked", owner.is_locked);
   if (!is_complete) return source.damage(0, "a member is missing or of another kind");
   return owner;
 }

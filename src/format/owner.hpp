@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the file `owner`: who has a dataset open for writing. What follows from it is the
-// business of whoever takes the lease.
+// The text of the file `owner`, which names the writer that has a dataset open. write/holder.hpp
+// decides whether that writer still lives.
 #pragma once
 
 #include "format/records.hpp"
@@ -18,6 +18,10 @@ struct Owner {
   std::string program = {};
   std::uint64_t opened_ns = 0;  ///< since 1970
   std::uint64_t nonce = 0;
+  /// Of the file that has this text, as its writer saw them: they differ in a copy. 0: not known.
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  bool is_locked = false;  ///< the writer holds a lock on the file as long as it lives
 
   friend bool operator==(const Owner&, const Owner&) = default;
 };

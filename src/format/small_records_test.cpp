@@ -39,7 +39,10 @@ Owner some_owner() {
           .user = "Jürgen \"J\"",
           .program = "flow\n",
           .opened_ns = UINT64_MAX,
-          .nonce = 17};
+          .nonce = 17,
+          .device = 2049,
+          .inode = 131073,
+          .is_locked = true};
 }
 
 TEST(Owner, is_read_as_it_was_written) {
@@ -48,6 +51,18 @@ TEST(Owner, is_read_as_it_was_written) {
   const auto read = decode_owner(text, "owner");
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(*read, some_owner());
+}
+
+TEST(Owner, without_later_members_is_read) {
+  const auto read = decode_owner(
+      R"({"host":"n","boot_id":"b","process_id":1,"process_start":2,"user":"u","program":"p",)"
+      R"("opened_ns":3,"nonce":4,"checksum":"73cb148a9cea51d1"})",
+      "owner");
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->nonce, 4U);
+  EXPECT_EQ(read->process_namespace, 0U);
+  EXPECT_EQ(read->inode, 0U);
+  EXPECT_FALSE(read->is_locked);
 }
 
 TEST(Owner, that_was_changed_or_cut_is_damage) {
