@@ -186,24 +186,6 @@ TEST(Lease, is_found_in_its_own_folder_and_in_no_other) {
   EXPECT_FALSE(find_lease(folder / "nowhere", nonce, kQuick.beat_ms));
 }
 
-TEST(Processes, live_are_gone_or_cannot_be_told) {
-  const auto me = static_cast<std::uint64_t>(::getpid());
-  const std::uint64_t start = this_process().process_start;
-  EXPECT_EQ(fate_of_process(me, start), Fate::kLives);
-  EXPECT_EQ(fate_of_process(me, start + 1), Fate::kGone);
-  EXPECT_EQ(fate_of_process(me, 0), Fate::kUnknown);
-  EXPECT_EQ(fate_of_process(std::uint64_t{1} << 40U, start), Fate::kGone);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) ::_exit(0);
-  siginfo_t info{};
-  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
-  const auto number = static_cast<std::uint64_t>(child);
-  EXPECT_EQ(fate_of_process(number, start), Fate::kGone) << "nobody has waited for it";
-  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  EXPECT_EQ(fate_of_process(number, start), Fate::kGone);
-}
-
 TEST(Lease, of_another_host_that_lives_is_left_in_peace) {
   const TemporaryFolder folder;
   format::Owner far = this_process();

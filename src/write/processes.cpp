@@ -5,15 +5,20 @@
 #include <cerrno>
 #include <ctime>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
+#include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
+#include "base/uninterrupted.hpp"
 #include "base/wall_clock.hpp"
+#include "shm/process_watch.hpp"
 #include "write/lease.hpp"
 
 namespace forebay::write {
@@ -44,12 +49,20 @@ std::string host_name() {
 namespace {
 
 struct ProcessFacts {
-  bool has_ended = false;  ///< and nobody has waited for it yet
+  bool has_ended = false;  ///< of its main thread; others may run
   std::uint64_t start = 0;
 };
 
+/// False where /proc was mounted in another PID namespace: numbers in it name other processes.
+bool is_proc_of_this_namespace() {
+  std::array<char, 32> number{};
+  const ssize_t size = ::readlink("/proc/self", number.data(), number.size() - 1);
+  return size > 0 && number.data() == std::to_string(::getpid());
+}
+
 /// No value if there is no such process, or if /proc does not show it.
 std::optional<ProcessFacts> facts_of_process(std::uint64_t process_id) {
+  if (!is_proc_of_this_namespace()) return std::nullopt;
   std::ifstream in("/proc/" + std::to_string(process_id) + "/stat");
   std::string line;
   if (!std::getline(in, line)) return std::nullopt;
@@ -65,26 +78,31 @@ std::optional<ProcessFacts> facts_of_process(std::uint64_t process_id) {
   return facts;
 }
 
+/// The pidfd of a process is readable once its last thread has ended.
+bool is_readable(const Descriptor& pidfd) {
+  pollfd entry{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
+  return uninterrupted([&] { return ::poll(&entry, 1, 0); }) == 1;
+}
+
 /// Also of processes that /proc hides from this user.
-bool has_process(std::uint64_t process_id) {
-  const auto number = static_cast<pid_t>(process_id);
-  if (number <= 0 || static_cast<std::uint64_t>(number) != process_id) return false;
-  return ::kill(number, 0) == 0 || errno != ESRCH;
+bool has_ended(pid_t number, const std::optional<ProcessFacts>& facts) {
+  const auto pidfd = shm::watch_process(number);
+  if (pidfd) return is_readable(*pidfd);
+  if (pidfd.error().kind() == ErrorClass::kNotFound) return true;
+  // The kernel has no pidfd or a filter refuses it. /proc shows a process whose main thread alone
+  // has ended as one that has ended; only then are the two confused.
+  return (facts && facts->has_ended) || (::kill(number, 0) != 0 && errno == ESRCH);
 }
 
 }  // namespace
 
-std::optional<std::uint64_t> start_of_process(std::uint64_t process_id) {
-  const auto facts = facts_of_process(process_id);
-  if (!facts || facts->has_ended) return std::nullopt;
-  return facts->start;
-}
-
 Fate fate_of_process(std::uint64_t process_id, std::uint64_t start) {
+  const auto number = static_cast<pid_t>(process_id);
+  if (number <= 0 || static_cast<std::uint64_t>(number) != process_id) return Fate::kGone;
   const auto facts = facts_of_process(process_id);
-  if (!facts) return has_process(process_id) ? Fate::kUnknown : Fate::kGone;
-  if (facts->has_ended) return Fate::kGone;
-  if (start == 0) return Fate::kUnknown;
+  // After the facts: a number that is used again between the two has another start time.
+  if (has_ended(number, facts)) return Fate::kGone;
+  if (!facts || start == 0) return Fate::kUnknown;
   return facts->start == start ? Fate::kLives : Fate::kGone;
 }
 
@@ -111,10 +129,11 @@ std::string time_text(std::uint64_t since_1970_ns) {
 
 format::Owner this_process() {
   const auto process = static_cast<std::uint64_t>(::getpid());
+  const auto facts = facts_of_process(process);
   format::Owner owner{.host = host_name(),
                       .boot_id = boot_id(),
                       .process_id = process,
-                      .process_start = start_of_process(process).value_or(0),
+                      .process_start = facts ? facts->start : 0,
                       .process_namespace = process_namespace(),
                       .user = user_name(),
                       .program = ::program_invocation_short_name,

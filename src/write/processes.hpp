@@ -1,28 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a lease must know of processes of this host: who this one is, and whether another one is
-// still the one that it was.
+// Processes as a lease needs them: the identity of this one, and whether another one of this host
+// still runs.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 namespace forebay::write {
 
-/// When it began, in clock ticks since the host did; no value if it has ended, or if this process
-/// may not see that.
-std::optional<std::uint64_t> start_of_process(std::uint64_t process_id);
-
 enum class Fate : std::uint8_t {
   kLives,
   kGone,
-  kUnknown,  ///< there is one of its number, and who it is may not be seen
+  kUnknown,  ///< a process of this number runs; its start time is hidden or was not recorded
 };
-/// Of the process of this number, in the namespace of this one, that began at `start`; 0: which is
-/// not known.
+/// The fate of process `process_id` in the PID namespace of the caller, which started at `start`
+/// (clock ticks since boot; 0: unknown). A process lives until its last thread has ended.
 Fate fate_of_process(std::uint64_t process_id, std::uint64_t start);
 
-/// In which the numbers of processes count that this one sees; 0 if that cannot be known.
+/// The inode number of the PID namespace of the caller; 0 if unknown.
 std::uint64_t process_namespace();
 
 std::string host_name();
