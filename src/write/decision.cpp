@@ -12,9 +12,11 @@
 #include <sys/stat.h>
 
 #include "base/assert.hpp"
+#include "base/clock.hpp"
 #include "format/repair.hpp"
 #include "write/fence.hpp"
 #include "write/leftovers.hpp"
+#include "write/plan_limits.hpp"
 
 namespace forebay::write {
 
@@ -68,6 +70,14 @@ Status check_damages(const Publisher& publisher, const std::string& path, LogSin
   return {};
 }
 
+/// The other ranks wait for the first one, so the wait for a former writer has an end.
+LeaseOptions lease_options(LogSink* log) {
+  LeaseOptions options;
+  options.deadline = SteadyClock::shared().now() + kStallMax;
+  if (log != nullptr) options.log = log;
+  return options;
+}
+
 /// What travels before the path and the plan.
 struct Head {
   Found found;
@@ -84,7 +94,7 @@ Result<Decision> decide(const std::string& path,
   if (!plan) return failure(located(plan.error(), path));
   Decision decision{.path = path, .plan = std::move(*plan)};
   if (const Status made = make_folder(path); !made) return failure(made.error());
-  auto lease = Lease::acquire(path);
+  auto lease = Lease::acquire(path, this_process(), lease_options(log));
   if (!lease) return failure(lease.error());
   decision.lease = std::move(*lease);
   if (const Status fenced = fence(path); !fenced) return failure(fenced.error());

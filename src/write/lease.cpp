@@ -22,6 +22,8 @@
 #include "base/service_thread.hpp"
 #include "base/text_file.hpp"
 #include "base/uninterrupted.hpp"
+#include "write/holder.hpp"
+#include "write/owner_seen.hpp"
 #include "write/processes.hpp"
 
 namespace forebay::write {
@@ -37,51 +39,6 @@ std::string hex(std::uint64_t number) {
   std::array<char, 17> text{};
   std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
   return text.data();
-}
-
-/// What lies at a path, and when it was touched last.
-struct OwnerSeen {
-  std::optional<format::Owner> owner;  ///< none: it cannot be read
-  std::int64_t touched_s = 0;
-  std::int64_t touched_ns = 0;
-  std::uint64_t inode = 0;
-
-  friend bool operator==(const OwnerSeen&, const OwnerSeen&) = default;
-  std::uint64_t nonce() const noexcept { return owner ? owner->nonce : inode; }
-};
-
-/// No value if there is nothing. Opens the file, so that NFS asks its server.
-Result<std::optional<OwnerSeen>> look_at(const std::string& path) {
-  const Descriptor file(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
-  if (!file && errno == ENOENT) return std::nullopt;
-  struct stat facts{};
-  if (!file || ::fstat(file.get(), &facts) != 0)
-    return failure(system_error({.operation = "look at", .path = path}, errno));
-  std::string text(format::kOwnerBytesMax + 1, '\0');
-  const ssize_t got =
-      uninterrupted([&] { return ::pread(file.get(), text.data(), text.size(), 0); });
-  if (got < 0) return failure(system_error({.operation = "read", .path = path}, errno));
-  text.resize(static_cast<std::size_t>(got));
-  OwnerSeen found{.owner = std::nullopt,
-                  .touched_s = facts.st_mtim.tv_sec,
-                  .touched_ns = facts.st_mtim.tv_nsec,
-                  .inode = facts.st_ino};
-  if (auto owner = format::decode_owner(text, path)) found.owner = std::move(*owner);
-  return found;
-}
-
-Error held_by(const std::string& path, const OwnerSeen& found) {
-  std::string who = "somebody whose text cannot be read";
-  if (found.owner) {
-    const format::Owner& owner = *found.owner;
-    who = "process " + std::to_string(owner.process_id) + " (" + owner.program + ") of " +
-          owner.user + " on " + owner.host + " since " + time_text(owner.opened_ns);
-  }
-  return Error({.kind = ErrorClass::kPermission,
-                .operation = "write the dataset of",
-                .path = path,
-                .cause = "it is being written by " + who +
-                         "; if that program is gone for certain, remove this file"});
 }
 
 constexpr std::string_view kNewPrefix = "owner-new-";      ///< not linked yet
@@ -105,42 +62,48 @@ void remove_old_attempts(const std::string& folder, const struct stat& owner) {
 /// The attempt of one process.
 class Attempt {
  public:
-  Attempt(std::string folder, const format::Owner& who, const LeaseOptions& options)
+  Attempt(std::string folder, format::Owner self, const LeaseOptions& options)
       : folder_(std::move(folder)),
-        who_(who),
+        self_(std::move(self)),
         options_(options),
-        own_path_(folder_ + "/" + std::string(kNewPrefix) + hex(who.nonce)) {}
+        own_path_(folder_ + "/" + std::string(kNewPrefix) + hex(self_.nonce)) {}
   ~Attempt() { ::unlink(own_path_.c_str()); }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
-  /// The complete file, which has no name that counts yet.
-  Result<Descriptor> write_own() const;
+  /// The complete file, locked where its storage allows, which has no name that counts yet.
+  Result<Descriptor> write_own();
   /// Gives it the name, following whoever has it and is gone.
   Status take(const std::string& path, unsigned depth);
+  /// As it is in the file.
+  const format::Owner& self() const noexcept { return self_; }
 
  private:
   enum class Change : std::uint8_t { kMine, kLookAgain };
   Result<bool> link_to(const std::string& path) const;
   Result<Change> follow(const std::string& path, const OwnerSeen& gone, unsigned depth);
-  Status wait_for_silence(const std::string& path, const OwnerSeen& found) const;
-  Status check_gone(const std::string& path, const OwnerSeen& found) const;
 
   const std::string folder_;
-  const format::Owner& who_;
+  format::Owner self_;
   const LeaseOptions& options_;
   const std::string own_path_;
 };
 
-Result<Descriptor> Attempt::write_own() const {
+Result<Descriptor> Attempt::write_own() {
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
-  const std::string text = format::encode_owner(who_);
-  errno = 0;
   Descriptor file(uninterrupted([&] { return ::open(own_path_.c_str(), flags, kOwnerMode); }));
+  struct stat facts{};
+  if (!file || ::fstat(file.get(), &facts) != 0)
+    return failure(system_error({.operation = "make", .path = own_path_}, errno));
+  self_.device = facts.st_dev;
+  self_.inode = facts.st_ino;
+  self_.is_locked = lock_owner(file);
+  const std::string text = format::encode_owner(self_);
+  errno = 0;
   const auto size = static_cast<ssize_t>(text.size());
   const auto write = [&] { return ::pwrite(file.get(), text.data(), text.size(), 0); };
-  const bool is_durable = file && uninterrupted(write) == size &&
-                          uninterrupted([&] { return ::fsync(file.get()); }) == 0;
+  const bool is_durable =
+      uninterrupted(write) == size && uninterrupted([&] { return ::fsync(file.get()); }) == 0;
   if (is_durable) return file;
   return failure(
       system_error({.operation = "make", .path = own_path_}, errno != 0 ? errno : ENOSPC));
@@ -165,10 +128,11 @@ Status Attempt::take(const std::string& path, unsigned depth) {
     const auto is_mine = link_to(path);
     if (!is_mine) return failure(is_mine.error());
     if (*is_mine) return {};
-    const auto found = look_at(path);
+    const auto found = look_at_owner(path);
     if (!found) return failure(found.error());
     if (!*found) continue;  // gone meanwhile
-    if (const Status gone = check_gone(path, **found); !gone) return gone;
+    if (const Status gone = wait_for_end(folder_, path, **found, self_, options_); !gone)
+      return gone;
     const auto change = follow(path, **found, depth);
     if (!change) return failure(change.error());
     if (*change == Change::kMine) return {};
@@ -179,33 +143,6 @@ Status Attempt::take(const std::string& path, unsigned depth) {
                   .cause = "too many others want to at the same moment"});
 }
 
-/// An Error if whoever it names lives, or may live.
-Status Attempt::check_gone(const std::string& path, const OwnerSeen& found) const {
-  const auto& owner = found.owner;
-  const bool is_near = owner && owner->host == who_.host && owner->boot_id == who_.boot_id &&
-                       owner->process_namespace == who_.process_namespace &&
-                       who_.process_namespace != 0;
-  const Fate fate =
-      is_near ? fate_of_process(owner->process_id, owner->process_start) : Fate::kUnknown;
-  if (fate == Fate::kLives) return failure(held_by(path, found));
-  return fate == Fate::kGone ? Status() : wait_for_silence(path, found);
-}
-
-/// Of another host or container, or hidden by /proc. Others' clocks are not asked: whoever lives
-/// changes the time of its file.
-Status Attempt::wait_for_silence(const std::string& path, const OwnerSeen& found) const {
-  const auto begun = std::chrono::steady_clock::now();
-  const auto pause = std::min(options_.beat_ms, options_.silence_ms_max) / 4;
-  while (std::chrono::steady_clock::now() - begun < options_.silence_ms_max) {
-    std::this_thread::sleep_for(pause);
-    const auto now = look_at(path);
-    if (!now) return failure(now.error());
-    if (!*now) return {};
-    if (**now != found) return failure(held_by(path, **now));
-  }
-  return {};
-}
-
 /// Puts itself in the place of one that is gone.
 Result<Attempt::Change> Attempt::follow(const std::string& path,
                                         const OwnerSeen& gone,
@@ -214,7 +151,7 @@ Result<Attempt::Change> Attempt::follow(const std::string& path,
   const std::string after = folder_ + "/" + std::string(kAfterPrefix) + hex(gone.nonce());
   if (const Status mine = take(after, depth + 1); !mine) return failure(mine.error());
   // Somebody else may have followed, and be done with it, before we had this.
-  const auto now = look_at(path);
+  const auto now = look_at_owner(path);
   const bool is_same = now && *now && (*now)->nonce() == gone.nonce();
   if (!is_same) {
     ::unlink(after.c_str());
@@ -233,7 +170,7 @@ Status find_lease(const std::string& folder,
   const std::string path = folder + "/" + std::string(format::kOwnerName);
   const auto until = std::chrono::steady_clock::now() + patience;
   while (true) {
-    const auto found = look_at(path);
+    const auto found = look_at_owner(path);
     if (found && *found && (*found)->nonce() == nonce) return {};
     const bool is_over = std::chrono::steady_clock::now() >= until;
     const bool may_look = found || found.error().kind() != ErrorClass::kPermission;
@@ -253,13 +190,13 @@ Result<std::unique_ptr<Lease>> Lease::acquire(const std::string& folder,
                                               format::Owner who,
                                               LeaseOptions options) {
   const std::string path = folder + "/" + std::string(format::kOwnerName);
-  Attempt attempt(folder, who, options);
+  Attempt attempt(folder, std::move(who), options);
   auto file = attempt.write_own();
   if (!file) return failure(file.error());
   if (const Status taken = attempt.take(path, 0); !taken) return failure(taken.error());
   struct stat facts{};
   if (::fstat(file->get(), &facts) == 0) remove_old_attempts(folder, facts);
-  std::unique_ptr<Lease> lease(new Lease(path, std::move(who), std::move(*file), options));
+  std::unique_ptr<Lease> lease(new Lease(path, attempt.self(), std::move(*file), options));
   auto thread = start_service_thread("forebay-lease", [raw = lease.get()] { raw->beat(); });
   if (!thread) return failure(thread.error());
   lease->thread_ = std::move(*thread);
@@ -280,7 +217,7 @@ Lease::~Lease() {
 }
 
 Status Lease::check() const {
-  const auto found = look_at(path_);
+  const auto found = look_at_owner(path_);
   if (!found) return failure(found.error());
   if (*found && (*found)->owner && (*found)->owner->nonce == owner_.nonce) return {};
   if (*found) return failure(held_by(path_, **found));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lease: the right to write a dataset, held by one program at a time. It is the file `owner` of the
 // folder, made by linking, so that it works on every file system and between hosts. A second writer
-// is refused with the name of the first; one that was killed, or whose host was started anew, is
-// followed by the next: at once where that can be known, after a silence where it cannot.
+// is refused with the name of the first. A writer that was killed is followed by the next one: at
+// once where a lock proves its death, else after some seconds without a heartbeat (holder.hpp).
 #pragma once
 
 #include <forebay/error.hpp>
@@ -17,19 +17,12 @@
 
 #include "base/descriptor.hpp"
 #include "format/owner.hpp"
+#include "write/holder.hpp"
 
 namespace forebay::write {
 
 /// What is known of the process that asks, with a new nonce.
 format::Owner this_process();
-
-struct LeaseOptions {
-  /// How often a holder touches its file, so that other hosts see that it lives.
-  std::chrono::milliseconds beat_ms{2000};
-  /// A holder on another host, in another container, or whom /proc hides, and whose file was not
-  /// touched for so long, as the asking host's clock counts, is gone.
-  std::chrono::milliseconds silence_ms_max{15'000};
-};
 
 /// Whether the folder, as this process sees it, is the one in which somebody has the lease of this
 /// nonce. Blocks; where it does not seem so for `patience`, as file systems may tell other hosts
@@ -41,8 +34,9 @@ Status find_lease(const std::string& folder,
 /// Held until it ends, which removes the file. Any thread.
 class Lease {
  public:
-  /// Blocks; up to silence_ms_max if the holder cannot be seen from here, and is silent.
-  /// kPermission, with host, process, program and time, if somebody holds it.
+  /// Blocks; up to silence_ms_max while the death of the former holder is not proved.
+  /// kPermission, with host, process, program and time, if a writer holds it; kLimit at the
+  /// deadline, kCancelled if the clock of `options` ends a wait.
   /// Removes what attempts of long ago left behind that were killed.
   static Result<std::unique_ptr<Lease>> acquire(const std::string& folder,
                                                 format::Owner who = this_process(),

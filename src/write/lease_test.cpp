@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -18,21 +17,17 @@
 #include <unistd.h>
 
 #include "base/testing.hpp"
+#include "write/lease_testing.hpp"
 #include "write/processes.hpp"
 
 namespace forebay::write {
 namespace {
 
-constexpr LeaseOptions kQuick{.beat_ms = std::chrono::milliseconds(20),
-                              .silence_ms_max = std::chrono::milliseconds(400)};
+constexpr std::chrono::milliseconds kLookTime{20};
 
 std::size_t entries_in(const std::string& folder) {
   const auto entries = std::filesystem::directory_iterator(folder);
   return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
-}
-
-void write_owner(const std::string& path, const format::Owner& owner) {
-  std::ofstream(path) << format::encode_owner(owner);
 }
 
 /// A process that takes the lease and is killed with it.
@@ -89,7 +84,8 @@ TEST(Lease, a_process_number_that_was_used_again_holds_nothing) {
   format::Owner owner = this_process();
   ++owner.process_start;
   write_owner(folder / "owner", owner);
-  EXPECT_TRUE(Lease::acquire(folder.path()));
+  SteppedClock clock;
+  EXPECT_TRUE(Lease::acquire(folder.path(), this_process(), {.clock = &clock}));
 }
 
 TEST(Lease, of_many_who_follow_one_does) {
@@ -97,14 +93,14 @@ TEST(Lease, of_many_who_follow_one_does) {
     const TemporaryFolder folder;
     format::Owner dead = this_process();
     ++dead.process_start;
-    write_owner(folder / "owner", dead);
+    write_locked_owner(folder / "owner", dead);
     if (round % 2 == 0) {  // somebody followed, and died before he was done
       format::Owner follower = this_process();
       ++follower.process_start;
       std::array<char, 64> name{};
       std::snprintf(name.data(), name.size(), "owner-after-%016llx",
                     static_cast<unsigned long long>(dead.nonce));
-      write_owner(folder / name.data(), follower);
+      write_locked_owner(folder / name.data(), follower);
     }
     std::vector<Result<std::unique_ptr<Lease>>> leases(8);
     std::vector<std::thread> threads;
@@ -141,8 +137,10 @@ TEST(Lease, of_another_host_that_is_silent_is_followed_after_a_while) {
   far.host += "-far";
   far.boot_id = "another";
   write_owner(folder / "owner", far);
-  const auto lease = Lease::acquire(folder.path(), this_process(), kQuick);
+  SteppedClock clock;
+  const auto lease = Lease::acquire(folder.path(), this_process(), {.clock = &clock});
   ASSERT_TRUE(lease) << lease.error().message();
+  EXPECT_EQ(clock.waited(), LeaseOptions().silence_ms_max);
 }
 
 // Numbers of processes say nothing there: that of a container may be anybody's here.
@@ -153,13 +151,15 @@ TEST(Lease, of_another_container_of_this_host_is_followed_only_when_it_is_silent
     near.process_namespace = other;
     ++near.process_start;
     {
-      const auto held = Lease::acquire(folder.path(), near, kQuick);
+      const auto held = Lease::acquire(folder.path(), near);
       ASSERT_TRUE(held);
-      EXPECT_FALSE(Lease::acquire(folder.path(), this_process(), kQuick));
+      EXPECT_FALSE(Lease::acquire(folder.path()));
       EXPECT_TRUE((*held)->check());
     }
     write_owner(folder / "owner", near);
-    EXPECT_TRUE(Lease::acquire(folder.path(), this_process(), kQuick));
+    SteppedClock clock;
+    EXPECT_TRUE(Lease::acquire(folder.path(), this_process(), {.clock = &clock}));
+    EXPECT_EQ(clock.waited(), LeaseOptions().silence_ms_max);
   }
 }
 
@@ -167,9 +167,10 @@ TEST(Lease, of_a_process_of_which_too_little_is_known_is_followed_only_when_it_i
   const TemporaryFolder folder;
   format::Owner hidden = this_process();
   hidden.process_start = 0;
-  const auto held = Lease::acquire(folder.path(), hidden, kQuick);
-  ASSERT_TRUE(held);
-  EXPECT_FALSE(Lease::acquire(folder.path(), this_process(), kQuick));
+  write_owner(folder / "owner", hidden);
+  SteppedClock clock;
+  EXPECT_TRUE(Lease::acquire(folder.path(), this_process(), {.clock = &clock}));
+  EXPECT_EQ(clock.waited(), LeaseOptions().silence_ms_max);
 }
 
 TEST(Lease, is_found_in_its_own_folder_and_in_no_other) {
@@ -179,22 +180,20 @@ TEST(Lease, is_found_in_its_own_folder_and_in_no_other) {
   const auto another = Lease::acquire(other.path());
   ASSERT_TRUE(lease && another);
   const std::uint64_t nonce = (*lease)->owner().nonce;
-  EXPECT_TRUE(find_lease(folder.path(), nonce, kQuick.beat_ms));
-  const Status wrong = find_lease(other.path(), nonce, kQuick.beat_ms);
+  EXPECT_TRUE(find_lease(folder.path(), nonce, kLookTime));
+  const Status wrong = find_lease(other.path(), nonce, kLookTime);
   ASSERT_EQ(error_class(wrong), ErrorClass::kInvalidArgument);
   EXPECT_EQ(wrong.error().path(), other.path());
-  EXPECT_FALSE(find_lease(folder / "nowhere", nonce, kQuick.beat_ms));
+  EXPECT_FALSE(find_lease(folder / "nowhere", nonce, kLookTime));
 }
 
 TEST(Lease, of_another_host_that_lives_is_left_in_peace) {
   const TemporaryFolder folder;
   format::Owner far = this_process();
   far.host += "-far";
-  const auto held = Lease::acquire(folder.path(), far, kQuick);
+  const auto held = Lease::acquire(folder.path(), far);
   ASSERT_TRUE(held);
-  const auto lease = Lease::acquire(
-      folder.path(), this_process(),
-      {.beat_ms = kQuick.beat_ms, .silence_ms_max = std::chrono::milliseconds(30'000)});
+  const auto lease = Lease::acquire(folder.path());
   ASSERT_FALSE(lease);
   EXPECT_NE(lease.error().message().find(far.host), std::string::npos) << lease.error().message();
   EXPECT_TRUE((*held)->check());

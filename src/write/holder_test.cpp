@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a former writer lives: its lock, its process and its heartbeat, on this host, in other
+// PID namespaces, in clones of a machine, and in copies of the dataset.
+#include "write/holder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/testing.hpp"
+#include "write/lease.hpp"
+#include "write/lease_testing.hpp"
+
+namespace forebay::write {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int kNoNamespace = 77;
+
+class Holder : public testing::Test {
+ protected:
+  Result<std::unique_ptr<Lease>> acquire(const std::string& folder) {
+    return Lease::acquire(folder, this_process(), options_);
+  }
+  Result<std::unique_ptr<Lease>> acquire() { return acquire(folder_.path()); }
+
+  /// A writer without a lock beats at each look.
+  void beat_at_each_sleep() {
+    clock_.on_sleep = [this, second = std::int64_t{1000}]() mutable {
+      touch_at(owner_path_, second++);
+    };
+  }
+  std::string all_lines() const {
+    std::string all;
+    for (const std::string& line : log_.lines)
+      all += line + "\n";
+    return all;
+  }
+  bool has_line_with(const std::string& text) const {
+    return std::ranges::any_of(
+        log_.lines, [&](const std::string& line) { return line.find(text) != std::string::npos; });
+  }
+
+  const TemporaryFolder folder_;
+  const std::string owner_path_ = folder_ / "owner";
+  SteppedClock clock_;
+  LinesOfLog log_;
+  LeaseOptions options_{.log = &log_, .clock = &clock_};
+};
+
+format::Owner ended_process() {
+  format::Owner owner = this_process();
+  ++owner.process_start;
+  return owner;
+}
+
+format::Owner far_process() {
+  format::Owner owner = this_process();
+  owner.host = "node7";
+  owner.boot_id = "another";
+  owner.process_id = 4711;
+  owner.program = "flow";
+  return owner;
+}
+
+TEST_F(Holder, clone_of_a_machine_with_a_live_twin_is_refused) {
+  write_owner(owner_path_, ended_process());
+  beat_at_each_sleep();
+  const auto lease = acquire();
+  ASSERT_EQ(error_class(lease), ErrorClass::kPermission);
+  EXPECT_TRUE(fs::exists(owner_path_));
+}
+
+TEST_F(Holder, clone_of_a_machine_takes_over_after_a_short_silence) {
+  write_owner(owner_path_, ended_process());
+  const auto lease = acquire();
+  ASSERT_TRUE(lease) << lease.error().message();
+  EXPECT_EQ(clock_.waited(), options_.silence_ms_min);
+  EXPECT_TRUE(has_line_with("a clone of this machine may still write")) << all_lines();
+}
+
+TEST_F(Holder, killed_with_its_lock_is_followed_without_a_wait) {
+  write_locked_owner(owner_path_, far_process());
+  const auto lease = acquire();
+  ASSERT_TRUE(lease) << lease.error().message();
+  EXPECT_EQ(clock_.waited(), milliseconds(0));
+}
+
+/// Takes the lease as the first process of a PID namespace, and is killed.
+void take_in_another_namespace(const std::string& folder) {
+  const pid_t outer = ::fork();
+  ASSERT_GE(outer, 0);
+  if (outer == 0) {
+    if (::unshare(CLONE_NEWPID) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0)
+      ::_exit(kNoNamespace);
+    const pid_t inner = ::fork();
+    if (inner == 0) {
+      const auto lease = Lease::acquire(folder);
+      // The /proc of the parent namespace shows another process of this number.
+      const bool is_right = lease && (*lease)->owner().process_start == 0;
+      ::_exit(is_right ? 0 : 1);  // ends without the destructor of the lease, as if killed
+    }
+    int status = 1;
+    const bool has_taken = inner > 0 && ::waitpid(inner, &status, 0) == inner && status == 0;
+    ::_exit(has_taken ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(outer, &status, 0), outer);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNoNamespace)
+    GTEST_SKIP() << "this user may not make PID namespaces";
+  ASSERT_EQ(status, 0)
+      << "the child did not get the lease, or recorded the start of another process";
+}
+
+TEST_F(Holder, killed_in_a_pid_namespace_is_followed_without_a_wait) {
+  take_in_another_namespace(folder_.path());
+  if (IsSkipped() || HasFatalFailure()) return;
+  ASSERT_TRUE(fs::exists(owner_path_));
+  const auto lease = acquire();
+  ASSERT_TRUE(lease) << lease.error().message();
+  EXPECT_EQ(clock_.waited(), milliseconds(0));
+}
+
+TEST_F(Holder, live_lock_in_another_pid_namespace_is_refused_without_a_wait) {
+  format::Owner near = this_process();
+  ++near.process_namespace;
+  ++near.process_start;
+  const auto held = Lease::acquire(folder_.path(), near);
+  ASSERT_TRUE(held);
+  EXPECT_EQ(error_class(acquire()), ErrorClass::kPermission);
+  EXPECT_EQ(clock_.waited(), milliseconds(0));
+  EXPECT_TRUE((*held)->check());
+}
+
+TEST_F(Holder, lock_of_a_forked_child_of_an_ended_process_is_followed_after_a_short_silence) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  const pid_t writer = ::fork();
+  ASSERT_GE(writer, 0);
+  if (writer == 0) {
+    const auto lease = Lease::acquire(folder_.path());
+    if (!lease) ::_exit(1);
+    if (::fork() == 0) {  // holds the lock until the pipe is closed
+      char none = 0;
+      ::close(pipe[1]);
+      ::_exit(static_cast<int>(::read(pipe[0], &none, 1)));
+    }
+    ::_exit(0);
+  }
+  ::close(pipe[0]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+  ASSERT_EQ(status, 0);
+  const auto lease = acquire();
+  ::close(pipe[1]);
+  ASSERT_TRUE(lease) << lease.error().message();
+  EXPECT_EQ(clock_.waited(), options_.silence_ms_min);
+  EXPECT_TRUE(has_line_with("a child that it forked holds its lock")) << all_lines();
+}
+
+TEST_F(Holder, copy_of_a_live_dataset_is_taken_over_without_a_wait) {
+  const auto held = Lease::acquire(folder_.path());
+  ASSERT_TRUE(held);
+  const TemporaryFolder other;
+  const std::string copy = other / "copy.fb";
+  fs::copy(folder_.path(), copy, fs::copy_options::recursive);
+  const auto lease = acquire(copy);
+  ASSERT_TRUE(lease) << lease.error().message();
+  EXPECT_EQ(clock_.waited(), milliseconds(0));
+  EXPECT_TRUE(has_line_with(copy + " is a copy")) << all_lines();
+  EXPECT_TRUE((*lease)->check());
+  EXPECT_TRUE((*held)->check());
+}
+
+/// A snapshot keeps the inode numbers and has a device number of its own.
+TEST_F(Holder, snapshot_of_a_live_dataset_is_taken_over_after_a_silence) {
+  write_locked_owner(owner_path_, this_process());
+  format::Owner owner = this_process();
+  struct stat facts{};
+  ASSERT_EQ(::stat(owner_path_.c_str(), &facts), 0);
+  owner.device = facts.st_dev + 1;
+  owner.inode = facts.st_ino;
+  owner.is_locked = true;
+  write_owner(owner_path_, owner);
+  {
+    const auto lease = acquire();
+    ASSERT_TRUE(lease) << lease.error().message();
+    EXPECT_EQ(clock_.waited(), options_.silence_ms_max);
+    EXPECT_TRUE(has_line_with("snapshot")) << all_lines();
+  }
+  write_owner(owner_path_, owner);
+  beat_at_each_sleep();
+  EXPECT_EQ(error_class(acquire()), ErrorClass::kPermission);
+}
+
+TEST_F(Holder, wait_logs_dataset_owner_and_limit_once_then_progress) {
+  write_owner(owner_path_, far_process());
+  const auto lease = acquire();
+  ASSERT_TRUE(lease) << lease.error().message();
+  EXPECT_EQ(clock_.waited(), seconds(15));
+  ASSERT_EQ(log_.lines.size(), 4U) << all_lines();
+  for (const std::string& line : log_.lines) {
+    EXPECT_TRUE(line.starts_with(folder_.path() + ": ")) << line;
+    EXPECT_NE(line.find("heartbeat of process 4711 (flow) of "), std::string::npos) << line;
+    EXPECT_NE(line.find(" on node7"), std::string::npos) << line;
+  }
+  EXPECT_NE(log_.lines[0].find("waiting for at most 15 s"), std::string::npos) << all_lines();
+  EXPECT_NE(log_.lines[1].find("for 5 s; waiting for at most 10 s more"), std::string::npos);
+  EXPECT_NE(log_.lines[2].find("for 10 s; waiting for at most 5 s more"), std::string::npos);
+  EXPECT_NE(log_.lines[3].find("for 15 s; taking the dataset over"), std::string::npos);
+}
+
+TEST_F(Holder, short_wait_logs_nothing) {
+  write_owner(owner_path_, far_process());
+  options_.silence_ms_max = milliseconds(800);
+  EXPECT_TRUE(acquire());
+  EXPECT_TRUE(log_.lines.empty()) << all_lines();
+}
+
+TEST_F(Holder, wait_ends_at_the_deadline_of_the_opening) {
+  write_owner(owner_path_, far_process());
+  options_.deadline = clock_.now() + seconds(3);
+  const auto lease = acquire();
+  ASSERT_EQ(error_class(lease), ErrorClass::kLimit);
+  EXPECT_EQ(clock_.waited(), seconds(3));
+  EXPECT_TRUE(mentions(lease.error(), "process 4711 (flow)")) << lease.error().message();
+  EXPECT_TRUE(has_line_with("waiting for at most 3 s")) << all_lines();
+  EXPECT_TRUE(has_line_with("then the opening reaches its deadline")) << all_lines();
+  EXPECT_TRUE(fs::exists(owner_path_));
+}
+
+TEST_F(Holder, wait_ends_when_the_clock_cancels_it) {
+  write_owner(owner_path_, far_process());
+  clock_.is_cancelled = true;
+  EXPECT_EQ(error_class(acquire()), ErrorClass::kCancelled);
+  EXPECT_TRUE(fs::exists(owner_path_));
+}
+
+}  // namespace
+}  // namespace forebay::write

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests of leases: a clock whose waits take no time, the lines of a log, and `owner` files as
+// other processes, hosts and versions leave them.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "format/owner.hpp"
+#include "write/holder.hpp"
+
+namespace forebay::write {
+
+/// Advances by each wait, and calls `on_sleep` before.
+class SteppedClock final : public LeaseClock {
+ public:
+  TimePoint now() const noexcept override { return TimePoint() + std::chrono::hours(1) + waited(); }
+  bool sleep_for(std::chrono::milliseconds time) override {
+    if (on_sleep) on_sleep();
+    waited_ms_ += time.count();
+    return !is_cancelled;
+  }
+  std::chrono::milliseconds waited() const noexcept {
+    return std::chrono::milliseconds(waited_ms_.load());
+  }
+
+  std::function<void()> on_sleep = {};
+  bool is_cancelled = false;
+
+ private:
+  std::atomic<std::int64_t> waited_ms_{0};
+};
+
+class LinesOfLog final : public LogSink {
+ public:
+  void write(LogLevel /*level*/, std::string_view line) noexcept override {
+    lines.emplace_back(line);
+  }
+  std::vector<std::string> lines;
+};
+
+/// As a version without locks leaves it.
+inline void write_owner(const std::string& path, const format::Owner& owner) {
+  std::ofstream(path) << format::encode_owner(owner);
+}
+
+/// The heartbeat of a writer that has no lock, as this clock shows each one.
+inline void touch_at(const std::string& path, std::int64_t second) {
+  const timespec times[2] = {{.tv_sec = second, .tv_nsec = 0}, {.tv_sec = second, .tv_nsec = 0}};
+  ::utimensat(AT_FDCWD, path.c_str(), times, 0);
+}
+
+/// As a process leaves it that had the lock on the file and was killed.
+inline void write_locked_owner(const std::string& path, format::Owner owner) {
+  std::ofstream(path).flush();
+  struct stat facts{};
+  ::stat(path.c_str(), &facts);
+  owner.device = facts.st_dev;
+  owner.inode = facts.st_ino;
+  owner.is_locked = true;
+  write_owner(path, owner);
+}
+
+}  // namespace forebay::write

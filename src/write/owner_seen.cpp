@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/owner_seen.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/uninterrupted.hpp"
+#include "storage/file_system.hpp"
+#include "write/processes.hpp"
+
+namespace forebay::write {
+
+namespace {
+
+struct flock lock_of_whole_file() noexcept {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+/// Asks for the lock without taking it, so that two writers that look do not disturb each other.
+OwnerLock lock_of(const Descriptor& file, storage::FileSystem kind) noexcept {
+  if (!is_local(kind)) return OwnerLock::kUnknown;
+  struct flock lock = lock_of_whole_file();
+  if (::fcntl(file.get(), F_OFD_GETLK, &lock) != 0) return OwnerLock::kUnknown;
+  return lock.l_type == F_UNLCK ? OwnerLock::kFree : OwnerLock::kHeld;
+}
+
+}  // namespace
+
+bool OwnerSeen::is_silent_until(const OwnerSeen& later) const noexcept {
+  return nonce() == later.nonce() && inode == later.inode && touched_s == later.touched_s &&
+         touched_ns == later.touched_ns;
+}
+
+bool is_local(storage::FileSystem kind) noexcept { return !storage::is_remote(kind); }
+
+Result<std::optional<OwnerSeen>> look_at_owner(const std::string& path) {
+  const Descriptor file(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
+  if (!file && errno == ENOENT) return std::nullopt;
+  struct stat facts{};
+  if (!file || ::fstat(file.get(), &facts) != 0)
+    return failure(system_error({.operation = "look at", .path = path}, errno));
+  std::string text(format::kOwnerBytesMax + 1, '\0');
+  const ssize_t got =
+      uninterrupted([&] { return ::pread(file.get(), text.data(), text.size(), 0); });
+  if (got < 0) return failure(system_error({.operation = "read", .path = path}, errno));
+  text.resize(static_cast<std::size_t>(got));
+  OwnerSeen found{.owner = std::nullopt,
+                  .touched_s = facts.st_mtim.tv_sec,
+                  .touched_ns = facts.st_mtim.tv_nsec,
+                  .device = facts.st_dev,
+                  .inode = facts.st_ino,
+                  .file_system = storage::file_system_of(file.get())};
+  found.lock = lock_of(file, found.file_system);
+  if (auto owner = format::decode_owner(text, path)) found.owner = std::move(*owner);
+  return found;
+}
+
+bool lock_owner(const Descriptor& file) noexcept {
+  if (!is_local(storage::file_system_of(file.get()))) return false;
+  struct flock lock = lock_of_whole_file();
+  return ::fcntl(file.get(), F_OFD_SETLK, &lock) == 0;
+}
+
+std::string text_of_holder(const OwnerSeen& found) {
+  if (!found.owner) return "a process whose description is damaged";
+  const format::Owner& owner = *found.owner;
+  return "process " + std::to_string(owner.process_id) + " (" + owner.program + ") of " +
+         owner.user + " on " + owner.host;
+}
+
+Error held_by(const std::string& path, const OwnerSeen& found) {
+  std::string cause = "it is being written by " + text_of_holder(found);
+  if (found.owner) cause += " since " + time_text(found.owner->opened_ns);
+  cause += "; if that program has ended for certain, or this dataset is a copy, remove this file";
+  return Error({.kind = ErrorClass::kPermission,
+                .operation = "write the dataset of",
+                .path = path,
+                .cause = std::move(cause)});
+}
+
+}  // namespace forebay::write
