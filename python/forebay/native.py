@@ -22,6 +22,7 @@ from forebay.errors import EXIT_SIGNAL, ForebayError, NativeError, SkippedError
 
 KILL_AFTER_S = 5
 NOISE_LINES_KEPT = 20
+WARNING = "forebay: warning: "  # before each line of a StreamLog of that level
 EXIT_SKIPPED = 77  # as test programs have it; its reason is the line that it printed
 SKIPPED = "skipped: "
 HOSTS_SCRIPT = "two_hosts.py"
@@ -254,7 +255,7 @@ def _signal_group(process: subprocess.Popen, number: int) -> None:
 
 
 class _Stderr:
-    """Sorts the lines of standard error: progress goes on at once, an error is kept."""
+    """Sorts the lines of standard error: progress and warnings go on at once, an error is kept."""
 
     def __init__(self, on_progress: OnProgress | None):
         self.on_progress = on_progress
@@ -270,6 +271,9 @@ class _Stderr:
                 self.on_progress(_progress_of(message))
         elif text := line.decode(errors="replace").strip():
             self.noise = [*self.noise, text][-NOISE_LINES_KEPT:]
+            # A wait, for the former writer of a dataset say, would look like the work otherwise.
+            if text.startswith(WARNING) and self.on_progress is not None:
+                self.on_progress(Progress(0, 0, "", text.removeprefix(WARNING)))
 
 
 def _object_of(line: bytes) -> dict:

@@ -83,6 +83,13 @@ def test_the_document_comes_back_and_progress_on_the_way(answers):
     assert steps == [native.Progress(3, 9, "runs", "measuring")]
 
 
+def test_a_warning_is_shown_as_progress(fake):
+    fake("forebay-x", "print('forebay: warning: d.fb: waiting', file=sys.stderr); print('{}')")
+    steps = []
+    native.call("forebay-x", [], steps.append)
+    assert steps == [native.Progress(0, 0, "", "d.fb: waiting")]
+
+
 def test_progress_is_asked_for_only_if_somebody_listens(fake):
     fake("forebay-x", "print(json.dumps(sys.argv[1:]))")
     assert native.call("forebay-x", ["a b"]).document == ["a b"]
