@@ -15,14 +15,14 @@ namespace {
 /// What this rank brings to the exchange.
 struct Preparation {
   std::vector<Listener> listeners;  ///< of an agent
-  MeetingToken token;               ///< of rank 0
+  JobKey key = {};                  ///< of rank 0
 };
 
 Status prepare(const LinkOptions& options, Rank me, bool is_agent, Preparation& mine) {
   if (me == Rank{0}) {
-    const Result<MeetingToken> token = draw_token();
-    if (!token) return failure(token.error());
-    mine.token = *token;
+    const Result<JobKey> key = draw_job_key();
+    if (!key) return failure(key.error());
+    mine.key = *key;
   }
   if (!is_agent) return {};
   Result<std::vector<Listener>> listeners = listen_on(options.network, options.socket);
@@ -33,9 +33,9 @@ Status prepare(const LinkOptions& options, Rank me, bool is_agent, Preparation& 
 
 /// Collective: the meeting that all are told of.
 Result<Meeting> arrange(Communicator& ranks, std::span<const Rank> agents, Preparation& mine) {
-  const auto whereabouts = exchange_whereabouts(ranks, mine.listeners, mine.token);
+  const auto whereabouts = exchange_whereabouts(ranks, mine.listeners, mine.key);
   if (!whereabouts) return failure(whereabouts.error());
-  Meeting meeting{.me = ranks.rank(), .token = whereabouts->token};
+  Meeting meeting{.me = ranks.rank(), .key = whereabouts->key};
   for (const Rank agent : agents) {
     if (agent == ranks.rank()) continue;
     meeting.peers.push_back({agent, whereabouts->addresses_of(agent)});

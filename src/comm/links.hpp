@@ -35,8 +35,9 @@ using Links = std::vector<std::unique_ptr<Link>>;
 /// agents take part in the exchange and get no links. Where one fails, all get the Error of the
 /// first, with its rank.
 ///
-/// Nobody but ranks of this job can take part: a token of this job that travels over `ranks` is
-/// asked for on each connection. It is no encryption: who can read the network can read the bytes.
+/// Only ranks of this job can take part: both ends of each connection prove that they hold a key of
+/// this job, which travels over `ranks` alone (handshake.hpp). The bytes that follow are neither
+/// encrypted nor signed.
 Result<Links> connect_agents(Communicator& ranks,
                              std::span<const Rank> agents,
                              const LinkOptions& options);

@@ -20,16 +20,17 @@ namespace forebay::comm {
 
 namespace {
 
-constexpr std::size_t kStrangersMax = 64;  ///< calls that have not said who they are
+/// Answered calls that have not proved themselves, besides two for each peer.
+constexpr std::size_t kStrangersMax = 64;
 
 /// A call under way, made or answered by this rank.
 struct Call {
   Descriptor socket;
-  TimePoint ends;                   ///< given up then
-  std::optional<std::size_t> peer;  ///< index; of an answered call unknown before its hello
-  bool is_ours = false;             ///< made by this rank
-  bool is_connected = false;
-  Ear ear = {};
+  TimePoint ends;  ///< given up then
+  Handshake handshake;
+  std::optional<std::size_t> peer = {};  ///< index; of an answered call unknown before its end
+  bool is_ours = false;                  ///< made by this rank
+  bool is_connected = true;
 };
 
 /// What is known of a peer while it is not reached.
@@ -57,11 +58,12 @@ class MeetingRoom {
   void wait(TimePoint now);
   void attend();
   void answer(const Listener& listener);
+  void drop_oldest_stranger();
+  bool accepts(Rank from) const;
+  std::optional<std::size_t> index_of(Rank rank) const;
+  std::list<Call>::iterator settle(std::list<Call>::iterator call, Outcome outcome);
   Outcome advance(Call& call);
-  Outcome hear(Call& call);
-  Outcome understand(Call& call);
-  bool say(Call& call, Step step);
-  Greeting greeting(Step step, Rank from, Rank to) const;
+  Outcome outcome_of(Call& call, Handshake::State state);
   void end_call(Call& call, const std::string& trouble);
   void drop_late_calls(TimePoint now);
   Error not_reached() const;
@@ -114,8 +116,13 @@ void MeetingRoom::begin_call_to(std::size_t peer, TimePoint now) {
   progress.trouble = "no answer from " + text_of(address);
   const auto limit = try_limit(addresses.size(), meeting_.limit_ms);
   progress.is_called = true;
-  calls_.push_back({.socket = std::move(*socket), .ends = now + limit, .peer = peer});
-  calls_.back().is_ours = true;
+  calls_.push_back(
+      {.socket = std::move(*socket),
+       .ends = now + limit,
+       .handshake = Handshake::of_caller(meeting_.key, meeting_.me, meeting_.peers[peer].rank),
+       .peer = peer,
+       .is_ours = true,
+       .is_connected = false});
 }
 
 /// Sleeps until somebody calls, answers or speaks, or until the next thing is due.
@@ -143,80 +150,78 @@ void MeetingRoom::attend() {
   auto entry = entries_.begin() + static_cast<std::ptrdiff_t>(listeners_.size());
   for (auto call = calls_.begin(); call != calls_.end(); ++entry) {
     const Outcome outcome = entry->revents == 0 ? Outcome::kGoesOn : advance(*call);
-    if (outcome == Outcome::kReached) {
-      Progress& peer = progress_[*call->peer];
-      peer.socket = std::move(call->socket);
-      ++reached_;
-    }
-    call = outcome == Outcome::kGoesOn ? std::next(call) : calls_.erase(call);
+    call = settle(call, outcome);
   }
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
     if (entries_[i].revents != 0) answer(listeners_[i]);
   }
 }
 
+/// The call after it.
+std::list<Call>::iterator MeetingRoom::settle(std::list<Call>::iterator call, Outcome outcome) {
+  if (outcome == Outcome::kGoesOn) return std::next(call);
+  if (outcome == Outcome::kReached) {
+    progress_[*call->peer].socket = std::move(call->socket);
+    ++reached_;
+  }
+  return calls_.erase(call);
+}
+
 void MeetingRoom::answer(const Listener& listener) {
   Descriptor socket = accept_call(listener, meeting_.socket);
   if (!socket) return;
-  const auto is_stranger = [](const Call& call) { return !call.peer; };
-  if (static_cast<std::size_t>(std::ranges::count_if(calls_, is_stranger)) >= kStrangersMax) {
-    calls_.erase(std::ranges::find_if(calls_, is_stranger));  // the oldest
-  }
-  const TimePoint ends = SteadyClock::shared().now() + kAnswerMax;
-  calls_.push_back({.socket = std::move(socket), .ends = ends, .is_connected = true});
+  const auto is_stranger = [](const Call& call) { return !call.is_ours; };
+  const auto strangers = static_cast<std::size_t>(std::ranges::count_if(calls_, is_stranger));
+  if (strangers >= kStrangersMax + 2 * progress_.size()) drop_oldest_stranger();
+  calls_.push_back({.socket = std::move(socket),
+                    .ends = SteadyClock::shared().now() + kAnswerMax,
+                    .handshake = Handshake::of_answerer(meeting_.key, meeting_.me)});
+}
+
+/// One that has sent no hello, if there is one. Its last words are read first: it may have proved
+/// itself just now, and counts this rank as reached then.
+void MeetingRoom::drop_oldest_stranger() {
+  const auto is_silent = [](const Call& call) { return !call.is_ours && !call.handshake.peer(); };
+  const auto is_stranger = [](const Call& call) { return !call.is_ours; };
+  auto oldest = std::ranges::find_if(calls_, is_silent);
+  if (oldest == calls_.end()) oldest = std::ranges::find_if(calls_, is_stranger);
+  const Outcome outcome = advance(*oldest);
+  settle(oldest, outcome == Outcome::kReached ? outcome : Outcome::kOver);
 }
 
 Outcome MeetingRoom::advance(Call& call) {
-  if (call.is_connected) return hear(call);
+  if (call.is_connected) {
+    return outcome_of(
+        call, call.handshake.advance(call.socket, [this](Rank from) { return accepts(from); }));
+  }
   if (const int error_number = call_outcome(call.socket); error_number != 0) {
     const Error error = system_error({.operation = "connect"}, error_number);
     end_call(call, progress_[*call.peer].trouble + ": " + error.message());
     return Outcome::kOver;
   }
   call.is_connected = true;
-  if (say(call, Step::kHello)) return Outcome::kGoesOn;
-  end_call(call, progress_[*call.peer].trouble + ": it hung up");
-  return Outcome::kOver;
+  return outcome_of(call, call.handshake.begin(call.socket));
 }
 
-Outcome MeetingRoom::hear(Call& call) {
-  const Heard heard = call.ear.hear(call.socket);
-  if (heard == Heard::kNotAll) return Outcome::kGoesOn;
-  if (heard == Heard::kHungUp) {
-    end_call(call, "the other side hung up");
+Outcome MeetingRoom::outcome_of(Call& call, Handshake::State state) {
+  if (state == Handshake::State::kUnderWay) return Outcome::kGoesOn;
+  if (state == Handshake::State::kFailed) {
+    end_call(call, call.handshake.trouble());
     return Outcome::kOver;
   }
-  const Outcome outcome = understand(call);
-  if (outcome == Outcome::kOver) end_call(call, "a stranger answered");
-  return outcome;
+  call.peer = index_of(*call.handshake.peer());
+  return progress_[*call.peer].socket ? Outcome::kOver : Outcome::kReached;
 }
 
-Outcome MeetingRoom::understand(Call& call) {
-  const Greeting& words = call.ear.greeting();
-  if (call.is_ours) {
-    const Rank peer = meeting_.peers[*call.peer].rank;
-    if (words != greeting(Step::kWelcome, peer, meeting_.me)) return Outcome::kOver;
-    return say(call, Step::kConfirm) ? Outcome::kReached : Outcome::kOver;
-  }
-  const Rank from{words.from};
-  if (call.peer) {
-    const bool is_right = words == greeting(Step::kConfirm, from, meeting_.me) &&
-                          from == meeting_.peers[*call.peer].rank;
-    return is_right && !progress_[*call.peer].socket ? Outcome::kReached : Outcome::kOver;
-  }
-  if (words != greeting(Step::kHello, from, meeting_.me)) return Outcome::kOver;
-  const auto found = std::ranges::find(meeting_.peers, from, &MeetingPeer::rank);
-  if (found == meeting_.peers.end() || from < meeting_.me) return Outcome::kOver;
-  call.peer = static_cast<std::size_t>(found - meeting_.peers.begin());
-  return say(call, Step::kWelcome) ? Outcome::kGoesOn : Outcome::kOver;
+std::optional<std::size_t> MeetingRoom::index_of(Rank rank) const {
+  const auto found = std::ranges::find(meeting_.peers, rank, &MeetingPeer::rank);
+  if (found == meeting_.peers.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - meeting_.peers.begin());
 }
 
-Greeting MeetingRoom::greeting(Step step, Rank from, Rank to) const {
-  return make_greeting(meeting_.token, step, from, to);
-}
-
-bool MeetingRoom::say(Call& call, Step step) {
-  return comm::say(call.socket, greeting(step, meeting_.me, meeting_.peers[*call.peer].rank));
+/// Ranks of lower number are called, and do not call.
+bool MeetingRoom::accepts(Rank from) const {
+  return from > meeting_.me && index_of(from).has_value();
 }
 
 /// The caller tries the next address.

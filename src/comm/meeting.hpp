@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How agents that know each other's addresses come to be connected, each pair by one socket, on
-// which both have greeted each other (greeting.hpp).
+// which both have authenticated each other (handshake.hpp).
 #pragma once
 
 #include <forebay/error.hpp>
@@ -8,7 +8,7 @@
 #include <chrono>
 #include <vector>
 
-#include "comm/greeting.hpp"
+#include "comm/handshake.hpp"
 #include "comm/nodes.hpp"
 #include "comm/socket.hpp"
 
@@ -21,7 +21,7 @@ struct MeetingPeer {
 
 struct Meeting {
   Rank me;
-  MeetingToken token;
+  JobKey key = {};
   std::vector<MeetingPeer> peers;  ///< those of lower rank are called, the others call
   SocketOptions socket = {};
   std::chrono::milliseconds limit_ms{30'000};

@@ -20,11 +20,10 @@ Address loopback() {
 
 Listener listener_here() { return must(listen_at(loopback(), {}), "listen"); }
 
-MeetingToken token_of(int number) {
-  MeetingToken token;
-  token.caller.fill(static_cast<std::byte>(number));
-  token.answerer.fill(static_cast<std::byte>(number + 1));
-  return token;
+JobKey key_of(int number) {
+  JobKey key;
+  key.fill(static_cast<std::byte>(number));
+  return key;
 }
 
 /// Ranks 0 and 1 and where they listen; 1 calls 0. A test changes what it is about.
@@ -35,7 +34,7 @@ class MeetingTest : public testing::Test {
   MeetingTest() {
     for (std::uint32_t rank : {0U, 1U}) {
       listeners_.at(rank).push_back(listener_here());
-      meetings_.at(rank) = {.me = Rank{rank}, .token = token_of(1)};
+      meetings_.at(rank) = {.me = Rank{rank}, .key = key_of(1)};
       meetings_.at(rank).limit_ms = std::chrono::seconds(30);
     }
     for (std::uint32_t rank : {0U, 1U}) {
@@ -149,7 +148,7 @@ TEST_F(MeetingTest, own_address_in_the_name_of_another_is_passed_over) {
 }
 
 TEST_F(MeetingTest, agent_of_another_job_is_refused) {
-  meetings_[1].token = token_of(5);
+  meetings_[1].key = key_of(5);
   give_up_soon();
   const auto outcomes = run();
   ASSERT_FALSE(outcomes[0]);
@@ -157,14 +156,6 @@ TEST_F(MeetingTest, agent_of_another_job_is_refused) {
   EXPECT_EQ(outcomes[0].error().error_number(), ETIMEDOUT);
   EXPECT_NE(outcomes[0].error().message().find("rank 1 did not call"), std::string::npos);
   EXPECT_NE(outcomes[1].error().message().find("cannot reach rank 0"), std::string::npos);
-}
-
-TEST_F(MeetingTest, caller_that_knows_only_half_of_the_secret_is_refused) {
-  meetings_[0].token.answerer = {};
-  give_up_soon();
-  const auto outcomes = run();
-  EXPECT_FALSE(outcomes[0]);
-  EXPECT_FALSE(outcomes[1]);
 }
 
 TEST_F(MeetingTest, peer_that_never_comes_is_named_when_the_time_is_over) {

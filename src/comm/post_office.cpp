@@ -48,15 +48,15 @@ tl::unexpected<Error> cannot_open(int error_number) {
 
 struct OfficePreparation {
   std::vector<Listener> listeners;
-  MeetingToken token;  ///< of rank 0
+  JobKey key = {};  ///< of rank 0
 };
 
 Status prepare(const Communicator& ranks, const LinkOptions& options, OfficePreparation& mine) {
   if (ranks.size() == 1) return {};
   if (ranks.rank() == Rank{0}) {
-    const Result<MeetingToken> token = draw_token();
-    if (!token) return failure(token.error());
-    mine.token = *token;
+    const Result<JobKey> key = draw_job_key();
+    if (!key) return failure(key.error());
+    mine.key = *key;
   }
   Result<std::vector<Listener>> listeners = listen_on(options.network, options.socket);
   if (!listeners) return failure(listeners.error());
@@ -137,7 +137,7 @@ Result<std::unique_ptr<PostOffice>> PostOffice::open(Communicator& ranks,
     return failure(all.error());
   }
   std::unique_ptr<PostOffice> office(new PostOffice(ranks, options));
-  auto whereabouts = exchange_whereabouts(ranks, mine.listeners, mine.token);
+  auto whereabouts = exchange_whereabouts(ranks, mine.listeners, mine.key);
   const Status furnished = whereabouts
                                ? office->furnish(std::move(*whereabouts), std::move(mine.listeners))
                                : status_of(whereabouts.error());
@@ -153,7 +153,7 @@ PostOffice::~PostOffice() = default;
 Status PostOffice::furnish(Whereabouts whereabouts, std::vector<Listener> listeners) {
   Switchboard::Setup setup{.me = me_,
                            .ranks = size_,
-                           .token = whereabouts.token,
+                           .key = whereabouts.key,
                            .listeners = std::move(listeners),
                            .socket = options_.socket,
                            .limit_ms = options_.connect_ms_max};

@@ -63,8 +63,8 @@ struct Whereabouts;
 /// all have.
 class PostOffice {
  public:
-  /// Collective: makes a listener on each rank and tells all ranks its addresses, and a token of
-  /// this job that is asked for on each connection (no encryption: see connect_agents()). No
+  /// Collective: makes a listener on each rank and sends all ranks its addresses, and the key of
+  /// this job by which both ends of each connection are authenticated (see connect_agents()). No
   /// connection is made yet. `ranks` is not used afterwards. The options should be the same on all
   /// ranks; `connect_ms_max` is for each connection. Where one rank fails, all get its Error.
   static Result<std::unique_ptr<PostOffice>> open(Communicator& ranks, const LinkOptions& options);

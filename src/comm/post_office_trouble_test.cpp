@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "comm/greeting.hpp"
+#include "comm/handshake.hpp"
 #include "comm/in_process.hpp"
 #include "comm/post_office.hpp"
 #include "comm/post_office_testing.hpp"
@@ -116,28 +116,30 @@ TEST(PostOfficeInTrouble, who_has_no_descriptor_to_answer_sleeps_and_answers_lat
   });
 }
 
-/// Greetings that only lack the secret, or that nobody of the job would say.
-std::vector<Greeting> false_greetings() {
-  MeetingToken guess;
-  guess.caller.fill(std::byte{0x5A});
-  std::vector<Greeting> all;
-  for (const std::uint32_t to : {0U, 1U})
-    for (const Step step : {Step::kHello, Step::kWelcome, Step::kConfirm})
-      for (const std::uint32_t from : {0U, 1U, 7U, UINT32_MAX})
-        all.push_back(make_greeting(guess, step, Rank{from}, Rank{to}));
+/// First messages that no rank sends.
+std::vector<HandshakeMessage> false_first_messages() {
+  using Kind = HandshakeMessage::Kind;
+  std::vector<HandshakeMessage> all;
+  for (const Kind kind : {Kind::kHello, Kind::kChallenge, Kind::kProof})
+    for (const std::uint32_t from : {0U, 1U, 7U, UINT32_MAX})
+      for (const std::uint32_t to : {0U, 1U, 7U})
+        if (kind != Kind::kHello || from > 1 || to > 1 || from == to)
+          all.push_back({.kind = kind, .from = from, .to = to});
+  all.push_back({.version = 1, .from = 1});
+  all.push_back({.magic = 7, .from = 1});
   return all;
 }
 
-TEST(PostOfficeInTrouble, who_does_not_know_the_secret_is_told_nothing_and_hung_up_on) {
+TEST(PostOfficeInTrouble, first_message_of_a_stranger_closes_the_connection_without_an_answer) {
   on_ranks(2, [](const Ranks& ranks) {
     const auto office = open_office(*ranks);
     EXPECT_TRUE(ranks->barrier());
     std::vector<Descriptor> strangers;
     if (ranks->rank() == Rank{0}) {
       for (const Address& address : listening_here())
-        for (const Greeting& greeting : false_greetings()) {
+        for (const HandshakeMessage& message : false_first_messages()) {
           strangers.push_back(must(begin_call(address, {}), "call"));
-          std::ignore = ::send(strangers.back().get(), &greeting, sizeof greeting, MSG_NOSIGNAL);
+          std::ignore = ::send(strangers.back().get(), &message, sizeof message, MSG_NOSIGNAL);
         }
       EXPECT_FALSE(strangers.empty());
     }

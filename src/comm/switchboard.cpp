@@ -16,7 +16,7 @@ namespace forebay::comm {
 
 namespace {
 
-constexpr std::size_t kCallersMax = 256;  ///< who called and has not said who it is
+constexpr std::size_t kCallersMax = 256;  ///< answered, and have not proved themselves
 constexpr int kAttendedMax = 64;          ///< in one call of attend(), as are calls answered
 constexpr std::size_t kRoundsMin = 2;     ///< tries of all addresses before a peer is given up
 constexpr std::chrono::milliseconds kAnswerMin{150};  ///< more than a try with a short limit takes
@@ -141,12 +141,11 @@ void Switchboard::try_next_address(Rank peer, TimePoint now) {
     if (is_out_of_descriptors(error_number)) return fail(peer, out_of_descriptors(error_number));
     return missed(peer, error_number, socket.error().message());
   }
-  Call& call = calls_[key];
-  call.socket = std::move(*socket);
-  call.ends = now + try_limit(count, setup_.limit_ms);
-  call.made_by = CallMadeBy::kUs;
-  call.peer = peer;
-  call.is_connected = false;
+  calls_.emplace(key, Call{.socket = std::move(*socket),
+                           .ends = now + try_limit(count, setup_.limit_ms),
+                           .handshake = Handshake::of_caller(setup_.key, setup_.me, peer),
+                           .made_by = CallMadeBy::kUs,
+                           .is_connected = false});
   wanted.call = key;
 }
 
@@ -189,12 +188,12 @@ void Switchboard::answer(const Listener& listener, TimePoint now) {
 }
 
 void Switchboard::take_call(Descriptor socket, TimePoint now) {
-  if (strangers_ >= kCallersMax) drop_oldest_stranger();
+  if (strangers_ >= kCallersMax) drop_oldest_stranger(now);
   const std::uint64_t key = next_key_++;
   if (!watch(socket, EPOLLIN, key, EPOLL_CTL_ADD)) return;
-  Call& call = calls_[key];
-  call.socket = std::move(socket);
-  call.ends = now + std::clamp(setup_.limit_ms, kAnswerMin, kAnswerMax);
+  calls_.emplace(key, Call{.socket = std::move(socket),
+                           .ends = now + std::clamp(setup_.limit_ms, kAnswerMin, kAnswerMax),
+                           .handshake = Handshake::of_answerer(setup_.key, setup_.me)});
   ++strangers_;
 }
 
@@ -210,7 +209,7 @@ bool Switchboard::make_room(TimePoint now) {
     return false;
   }
   if (strangers_ > 0 && is_out_of_descriptors(errno)) {
-    drop_oldest_stranger();
+    drop_oldest_stranger(now);
     return true;
   }
   deaf_until_ = now + kDeafFor;
@@ -218,11 +217,19 @@ bool Switchboard::make_room(TimePoint now) {
   return false;
 }
 
-void Switchboard::drop_oldest_stranger() {
-  const auto oldest =
-      std::ranges::find_if(calls_, [](const auto& call) { return !call.second.peer; });
+/// One that has sent no hello, if there is one. Its last words are read first: it may have proved
+/// itself just now, and counts this rank as reached then.
+void Switchboard::drop_oldest_stranger(TimePoint now) {
+  const auto is_answered = [](const auto& call) {
+    return call.second.made_by == CallMadeBy::kPeer;
+  };
+  auto oldest = std::ranges::find_if(
+      calls_, [&](const auto& call) { return is_answered(call) && !call.second.handshake.peer(); });
+  if (oldest == calls_.end()) oldest = std::ranges::find_if(calls_, is_answered);
   FOREBAY_ASSERT(oldest != calls_.end());
-  hang_up(oldest, 0, "");
+  const std::uint64_t key = oldest->first;
+  attend_call(oldest, now);
+  if (const auto call = calls_.find(key); call != calls_.end()) hang_up(call, 0, "");
 }
 
 void Switchboard::attend_call(Calls::iterator call, TimePoint now) {
@@ -230,14 +237,10 @@ void Switchboard::attend_call(Calls::iterator call, TimePoint now) {
   // Never confirm late: the other side may have given us up.
   if (is_ours && call->second.ends <= now) return hang_up(call, ETIMEDOUT, "no answer in time");
   if (!call->second.is_connected) return greet(call);
-  switch (call->second.ear.hear(call->second.socket)) {
-    case Heard::kNotAll:
-      return;
-    case Heard::kHungUp:
-      return hang_up(call, 0, "the other side hung up");
-    case Heard::kAll:
-      return understand(call);
-  }
+  const auto accepts = [this](Rank from) {
+    return from.number < setup_.ranks && from != setup_.me;
+  };
+  follow(call, call->second.handshake.advance(call->second.socket, accepts));
 }
 
 /// The connection is made, or not.
@@ -247,51 +250,34 @@ void Switchboard::greet(Calls::iterator call) {
     return hang_up(call, error_number, system_error({}, error_number).message());
   }
   call->second.is_connected = true;
-  const Greeting hello = make_greeting(setup_.token, Step::kHello, setup_.me, *call->second.peer);
-  const bool is_well = say(socket, hello) && watch(socket, EPOLLIN, call->first, EPOLL_CTL_MOD);
-  if (!is_well) hang_up(call, 0, "the other side hung up");
+  if (!watch(socket, EPOLLIN, call->first, EPOLL_CTL_MOD))
+    return hang_up(call, errno, "not watched");
+  follow(call, call->second.handshake.begin(socket));
 }
 
-void Switchboard::understand(Calls::iterator call) {
-  if (!call->second.peer) return hear_stranger(call);
-  const Rank peer = *call->second.peer;
-  const Greeting& words = call->second.ear.greeting();
-  const bool is_ours = call->second.made_by == CallMadeBy::kUs;
-  const Step expected = is_ours ? Step::kWelcome : Step::kConfirm;
-  bool is_well = words == make_greeting(setup_.token, expected, peer, setup_.me);
-  if (is_well && is_ours) {
-    is_well =
-        say(call->second.socket, make_greeting(setup_.token, Step::kConfirm, setup_.me, peer));
-  }
-  if (is_well) return reached(call);
-  hang_up(call, 0, "a stranger answered");
-}
-
-void Switchboard::hear_stranger(Calls::iterator call) {
-  const Greeting& words = call->second.ear.greeting();
-  const Rank from{words.from};
-  const bool is_known = from.number < setup_.ranks && from != setup_.me &&
-                        words == make_greeting(setup_.token, Step::kHello, from, setup_.me);
-  if (!is_known) return hang_up(call, 0, "");
-  call->second.peer = from;
-  --strangers_;
-  const Greeting welcome = make_greeting(setup_.token, Step::kWelcome, setup_.me, from);
-  if (!say(call->second.socket, welcome)) hang_up(call, 0, "");
+void Switchboard::follow(Calls::iterator call, Handshake::State state) {
+  if (state == Handshake::State::kDone) return reached(call);
+  if (state == Handshake::State::kFailed) hang_up(call, 0, call->second.handshake.trouble());
 }
 
 void Switchboard::reached(Calls::iterator call) {
   Call done = std::move(call->second);
   calls_.erase(call);
   ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, done.socket.get(), nullptr);
-  if (done.made_by == CallMadeBy::kUs) wanted_.erase(done.peer->number);
-  outcomes_.push_back({*done.peer, done.made_by, std::move(done.socket)});
+  if (done.made_by == CallMadeBy::kUs)
+    wanted_.erase(done.peer().number);
+  else
+    --strangers_;
+  outcomes_.push_back({done.peer(), done.made_by, std::move(done.socket)});
 }
 
-void Switchboard::hang_up(Calls::iterator call, int error_number, const std::string& trouble) {
+void Switchboard::hang_up(Calls::iterator call, int error_number, std::string trouble) {
   const Call done = std::move(call->second);
   calls_.erase(call);
-  if (!done.peer) --strangers_;
-  if (done.made_by == CallMadeBy::kUs) missed(*done.peer, error_number, trouble);
+  if (done.made_by == CallMadeBy::kUs)
+    missed(done.peer(), error_number, trouble);
+  else
+    --strangers_;
 }
 
 /// One that was answered is heard once more before: it may have confirmed while nobody called

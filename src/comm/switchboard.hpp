@@ -17,7 +17,7 @@
 
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
-#include "comm/greeting.hpp"
+#include "comm/handshake.hpp"
 #include "comm/nodes.hpp"
 #include "comm/socket.hpp"
 
@@ -31,7 +31,7 @@ class Switchboard {
   struct Setup {
     Rank me;
     std::uint32_t ranks = 1;
-    MeetingToken token;
+    JobKey key = {};
     std::vector<Listener> listeners;  ///< where the others expect this rank
     SocketOptions socket = {};
     std::chrono::milliseconds limit_ms{30'000};  ///< for each peer that is called
@@ -66,10 +66,11 @@ class Switchboard {
   struct Call {
     Descriptor socket;
     TimePoint ends;  ///< given up then
+    Handshake handshake;
     CallMadeBy made_by = CallMadeBy::kPeer;
-    std::optional<Rank> peer;  ///< unknown before the hello of one that was answered
     bool is_connected = true;
-    Ear ear = {};
+
+    Rank peer() const { return *handshake.peer(); }
   };
   using Calls = std::map<std::uint64_t, Call>;  ///< by key, so by age
 
@@ -98,14 +99,13 @@ class Switchboard {
   void answer(const Listener& listener, TimePoint now);
   void take_call(Descriptor socket, TimePoint now);
   bool make_room(TimePoint now);
-  void drop_oldest_stranger();
+  void drop_oldest_stranger(TimePoint now);
 
   void attend_call(Calls::iterator call, TimePoint now);
   void greet(Calls::iterator call);
-  void understand(Calls::iterator call);
-  void hear_stranger(Calls::iterator call);
+  void follow(Calls::iterator call, Handshake::State state);
   void reached(Calls::iterator call);
-  void hang_up(Calls::iterator call, int error_number, const std::string& trouble);
+  void hang_up(Calls::iterator call, int error_number, std::string trouble);
   void drop_late_calls(TimePoint now);
   void find_due();
 
@@ -114,7 +114,7 @@ class Switchboard {
   std::optional<TimePoint> due_;
   std::optional<TimePoint> deaf_until_;  ///< no descriptor was left for who calls
   Calls calls_;
-  std::size_t strangers_ = 0;  ///< answered, and not said who they are
+  std::size_t strangers_ = 0;  ///< answered, and have not proved themselves
   std::uint64_t next_key_ = 0;
   std::unordered_map<std::uint32_t, Wanted> wanted_;  ///< by rank
   std::vector<Outcome> outcomes_;

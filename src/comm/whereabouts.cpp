@@ -67,9 +67,9 @@ Result<std::vector<Listener>> listen_on(const std::string& network, const Socket
 
 Result<Whereabouts> exchange_whereabouts(Communicator& ranks,
                                          const std::vector<Listener>& mine,
-                                         const MeetingToken& token) {
-  Whereabouts all{.token = token, .packed_addresses = {}};
-  const Status told = ranks.broadcast(std::as_writable_bytes(std::span(&all.token, 1)), Rank{0});
+                                         const JobKey& key) {
+  Whereabouts all{.key = key, .packed_addresses = {}};
+  const Status told = ranks.broadcast(std::as_writable_bytes(std::span(all.key)), Rank{0});
   Result<std::vector<Bytes>> addresses = ranks.all_gather(packed(mine));
   if (!told) return failure(told.error());
   if (!addresses) return failure(addresses.error());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of a job can be called, and by which token they know each other. The ranks'
+// Where the ranks of a job can be called, and which key they share. The ranks'
 // Communicator carries this once; whoever makes connections afterwards needs it no more.
 #pragma once
 
@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "comm/greeting.hpp"
+#include "comm/handshake.hpp"
 #include "comm/socket.hpp"
 
 namespace forebay::comm {
 
 /// What a rank brings to the exchange, and what it gets: a few dozen bytes for each rank.
 struct Whereabouts {
-  MeetingToken token;
+  JobKey key = {};
   std::vector<Bytes> packed_addresses;  ///< by rank; empty for one that does not listen
 
   std::vector<Address> addresses_of(Rank rank) const;
@@ -27,10 +27,10 @@ struct Whereabouts {
 /// is none; fails if there is no other.
 Result<std::vector<Listener>> listen_on(const std::string& network, const SocketOptions& options);
 
-/// Collective: tells all ranks where each listens, and the token of rank 0. `mine` is empty on a
+/// Collective: tells all ranks where each listens, and the key of rank 0. `mine` is empty on a
 /// rank that does not listen. May fail on some ranks only.
 Result<Whereabouts> exchange_whereabouts(Communicator& ranks,
                                          const std::vector<Listener>& mine,
-                                         const MeetingToken& token);
+                                         const JobKey& key);
 
 }  // namespace forebay::comm
