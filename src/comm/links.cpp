@@ -18,14 +18,18 @@ struct Preparation {
   JobKey key = {};                  ///< of rank 0
 };
 
-Status prepare(const LinkOptions& options, Rank me, bool is_agent, Preparation& mine) {
-  if (me == Rank{0}) {
+Status prepare(const LinkOptions& options,
+               const Communicator& ranks,
+               bool is_agent,
+               Preparation& mine) {
+  if (ranks.rank() == Rank{0}) {
     const Result<JobKey> key = draw_job_key();
     if (!key) return failure(key.error());
     mine.key = *key;
   }
   if (!is_agent) return {};
-  Result<std::vector<Listener>> listeners = listen_on(options.network, options.socket);
+  Result<std::vector<Listener>> listeners =
+      listen_on(options.network, options.socket, ranks.nodes());
   if (!listeners) return failure(listeners.error());
   mine.listeners = std::move(*listeners);
   return {};
@@ -70,7 +74,7 @@ Result<Links> connect_agents(Communicator& ranks,
   if (agents.size() < 2) return Links();
   const bool is_agent = std::ranges::find(agents, ranks.rank()) != agents.end();
   Preparation mine;
-  if (Status all = ranks.agree(prepare(options, ranks.rank(), is_agent, mine)); !all) {
+  if (Status all = ranks.agree(prepare(options, ranks, is_agent, mine)); !all) {
     return failure(all.error());
   }
   Result<Links> links;

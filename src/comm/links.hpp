@@ -20,7 +20,7 @@ namespace forebay::comm {
 
 struct LinkOptions {
   /// Name of an interface, or an address, that others reach this host by. Empty: all addresses of
-  /// the host are tried.
+  /// the host are tried. Where all ranks share one node, loopback alone is used.
   std::string network = {};
   std::chrono::milliseconds connect_ms_max{30'000};  ///< for all connections together
   SocketOptions socket = {};

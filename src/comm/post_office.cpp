@@ -58,7 +58,8 @@ Status prepare(const Communicator& ranks, const LinkOptions& options, OfficePrep
     if (!key) return failure(key.error());
     mine.key = *key;
   }
-  Result<std::vector<Listener>> listeners = listen_on(options.network, options.socket);
+  Result<std::vector<Listener>> listeners =
+      listen_on(options.network, options.socket, ranks.nodes());
   if (!listeners) return failure(listeners.error());
   mine.listeners = std::move(*listeners);
   return {};

@@ -143,6 +143,18 @@ TEST(PostOffice, strangers_that_call_are_in_nobodys_way) {
   });
 }
 
+TEST(PostOffice, ranks_of_one_node_listen_on_loopback_alone) {
+  on_ranks(3, [](const Ranks& ranks) {
+    const auto office = open_office(*ranks);
+    EXPECT_TRUE(ranks->barrier());
+    const std::vector<Address> here = listening_here();
+    EXPECT_FALSE(here.empty());
+    for (const Address& address : here)
+      EXPECT_TRUE(is_loopback(address)) << text_of(address);
+    EXPECT_TRUE(ranks->barrier());
+  });
+}
+
 TEST(PostOffice, close_is_told_to_both_sides) {
   on_ranks(2, [](const Ranks& ranks) {
     const auto office = open_office(*ranks);

@@ -19,6 +19,14 @@ void append(Bytes& bytes, const void* from, std::size_t size) {
   bytes.insert(bytes.end(), first, first + size);
 }
 
+/// Empty on a host where loopback is down.
+std::vector<Address> loopback_addresses() {
+  auto all = local_addresses("");
+  if (!all) return {};
+  std::erase_if(*all, [](const Address& address) { return !is_loopback(address); });
+  return std::move(*all);
+}
+
 Bytes packed(const std::vector<Listener>& listeners) {
   Bytes bytes;
   for (const Listener& listener : listeners) {
@@ -47,9 +55,14 @@ std::vector<Address> Whereabouts::addresses_of(Rank rank) const {
   return addresses;
 }
 
-Result<std::vector<Listener>> listen_on(const std::string& network, const SocketOptions& options) {
+Result<std::vector<Listener>> listen_on(const std::string& network,
+                                        const SocketOptions& options,
+                                        const Nodes& nodes) {
   Result<std::vector<Address>> addresses = local_addresses(network);
   if (!addresses) return failure(addresses.error());
+  if (nodes.count() == 1) {
+    if (const auto here = loopback_addresses(); !here.empty()) *addresses = here;
+  }
   addresses->resize(std::min(addresses->size(), kAddressesMax));
   std::vector<Listener> listeners;
   Status last;

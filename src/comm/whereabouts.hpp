@@ -10,6 +10,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/handshake.hpp"
+#include "comm/nodes.hpp"
 #include "comm/socket.hpp"
 
 namespace forebay::comm {
@@ -23,9 +24,12 @@ struct Whereabouts {
 };
 
 /// Sockets at all addresses that `network` stands for (see local_addresses()), the first few of
-/// them if it has many. An address that cannot be listened at (one that is about to go, or to come)
-/// is none; fails if there is no other.
-Result<std::vector<Listener>> listen_on(const std::string& network, const SocketOptions& options);
+/// them if it has many; where all ranks share one node, at its loopback addresses alone. An address
+/// that cannot be listened at (one that is about to go, or to come) is none; fails if there is no
+/// other.
+Result<std::vector<Listener>> listen_on(const std::string& network,
+                                        const SocketOptions& options,
+                                        const Nodes& nodes);
 
 /// Collective: tells all ranks where each listens, and the key of rank 0. `mine` is empty on a
 /// rank that does not listen. May fail on some ranks only.
