@@ -35,7 +35,8 @@ Status Communicator::agree(const Status& mine) {
   }
   told.resize(told_bytes);
   if (Status sent = broadcast(told, teller); !sent) return sent;
-  return failure(error_from(told));
+  const Result<Error> error = error_from(told);
+  return failure(error ? *error : error.error());
 }
 
 Status Communicator::check_rank(std::string_view operation, Rank rank) const {

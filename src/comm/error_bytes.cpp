@@ -1,83 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as they lie in memory, texts with their length before them.
 #include "comm/error_bytes.hpp"
 
-#include <cstring>
-#include <string>
-#include <type_traits>
-
-#include "base/assert.hpp"
+#include "comm/message_bytes.hpp"
 
 namespace forebay::comm {
 
-namespace {
-
-struct FixedPart {
-  std::uint64_t offset_bytes;
-  std::uint32_t rank;
-  int error_number;
-  ErrorClass kind;
-  bool has_offset;
-  bool has_rank;
-};
-static_assert(std::is_trivially_copyable_v<FixedPart>);
-
-void append(std::vector<std::byte>& bytes, std::span<const std::byte> more) {
-  bytes.insert(bytes.end(), more.begin(), more.end());
-}
-
-void append(std::vector<std::byte>& bytes, const std::string& text) {
-  const std::uint64_t length = text.size();
-  append(bytes, std::as_bytes(std::span(&length, 1)));
-  append(bytes, std::as_bytes(std::span(text)));
-}
-
-/// Takes `into.size()` bytes from the front of `bytes`.
-void take(std::span<const std::byte>& bytes, std::span<std::byte> into) {
-  FOREBAY_ASSERT(bytes.size() >= into.size());
-  if (!into.empty()) std::memcpy(into.data(), bytes.data(), into.size());
-  bytes = bytes.subspan(into.size());
-}
-
-std::string take_text(std::span<const std::byte>& bytes) {
-  std::uint64_t length = 0;
-  take(bytes, std::as_writable_bytes(std::span(&length, 1)));
-  FOREBAY_ASSERT(length <= bytes.size());
-  std::string text(length, '\0');
-  take(bytes, std::as_writable_bytes(std::span(text)));
-  return text;
-}
-
-}  // namespace
-
 std::vector<std::byte> to_bytes(const Error& error) {
-  FixedPart fixed;
-  std::memset(&fixed, 0, sizeof fixed);  // padding travels, too
-  fixed.offset_bytes = error.offset_bytes().value_or(0);
-  fixed.rank = error.rank().value_or(0);
-  fixed.error_number = error.error_number();
-  fixed.kind = error.kind();
-  fixed.has_offset = error.offset_bytes().has_value();
-  fixed.has_rank = error.rank().has_value();
-
-  std::vector<std::byte> bytes;
-  append(bytes, std::as_bytes(std::span(&fixed, 1)));
-  append(bytes, error.operation());
-  append(bytes, error.path());
-  append(bytes, error.cause());
-  return bytes;
+  MessageWriter out;
+  out.enumerator(error.kind());
+  out.number(std::int32_t{error.error_number()});
+  out.flag(error.offset_bytes().has_value());
+  out.number(error.offset_bytes().value_or(0));
+  out.flag(error.rank().has_value());
+  out.number(error.rank().value_or(0));
+  out.text(error.operation());
+  out.text(error.path());
+  out.text(error.cause());
+  return std::move(out).take();
 }
 
-Error error_from(std::span<const std::byte> bytes) {
-  FixedPart fixed;
-  take(bytes, std::as_writable_bytes(std::span(&fixed, 1)));
-  ErrorDetails details{.kind = fixed.kind, .error_number = fixed.error_number};
-  if (fixed.has_offset) details.offset_bytes = fixed.offset_bytes;
-  if (fixed.has_rank) details.rank = fixed.rank;
-  details.operation = take_text(bytes);
-  details.path = take_text(bytes);
-  details.cause = take_text(bytes);
-  FOREBAY_ASSERT(bytes.empty());
+Result<Error> error_from(std::span<const std::byte> bytes) {
+  MessageReader in("error", bytes);
+  ErrorDetails details;
+  details.kind = in.enumerator("kind", ErrorClass::kException);
+  details.error_number = in.number<std::int32_t>("error number");
+  const bool has_offset = in.flag("has offset");
+  const auto offset_bytes = in.number<std::uint64_t>("offset");
+  if (has_offset) details.offset_bytes = offset_bytes;
+  const bool has_rank = in.flag("has rank");
+  const auto rank = in.number<std::uint32_t>("rank");
+  if (has_rank) details.rank = rank;
+  details.operation = in.text("operation");
+  details.path = in.text("path");
+  details.cause = in.text("cause");
+  if (Status whole = in.end(); !whole) return failure(whole.error());
   return Error(std::move(details));
 }
 

@@ -6,6 +6,7 @@
 #include <forebay/error.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -14,7 +15,10 @@ namespace forebay::comm {
 /// Everything that `error` holds.
 std::vector<std::byte> to_bytes(const Error& error);
 
-/// The inverse. `bytes` came from to_bytes().
-Error error_from(std::span<const std::byte> bytes);
+/// The inverse; kDamage if another process sent anything else.
+Result<Error> error_from(std::span<const std::byte> bytes);
+
+/// The longest Error that agents send each other.
+inline constexpr std::uint32_t kErrorBytesMax = std::uint32_t{1} << 20U;
 
 }  // namespace forebay::comm

@@ -82,8 +82,9 @@ struct PostOffice::Peer {
   Rank rank;
   std::array<std::unique_ptr<Link>, kSides> links = {};  ///< until lost, ended or not
   std::array<short, kSides> interest = {};
-  Link* sender = nullptr;           ///< carries what is sent, once the letters have left
-  std::deque<Letter> letters = {};  ///< wait for a connection, or for the own receiver
+  Link* sender = nullptr;             ///< carries what is sent, once the letters have left
+  const Link* receives_by = nullptr;  ///< the only one that messages come by
+  std::deque<Letter> letters = {};    ///< wait for a connection, or for the own receiver
   std::uint64_t letter_bytes = 0;
   bool is_called = false;
   bool is_to_settle = false;
@@ -107,18 +108,18 @@ struct PostOffice::Peer {
 /// The owner, as a link of one peer sees it.
 class PostOffice::Clerk final : public LinkReceiver {
  public:
-  Clerk(const Peer& peer, PostReceiver& receiver) : peer_(peer), receiver_(receiver) {}
+  Clerk(Peer& peer, PostReceiver& receiver) : peer_(peer), receiver_(receiver) {}
 
-  Result<std::span<std::byte>> place(Link& /*link*/, const LinkHeader& header) override {
-    if (peer_.verdict) return failure(*peer_.verdict);
+  Result<std::span<std::byte>> place(Link& link, const LinkHeader& header) override {
+    if (Status good = check(link, header); !good) return failure(good.error());
     Result<std::span<std::byte>> place = receiver_.place(peer_.rank, header);
     if (!place) refusal_ = place.error();
     return place;
   }
-  Status received(Link& /*link*/,
+  Status received(Link& link,
                   const LinkHeader& header,
                   std::span<const std::byte> payload) override {
-    if (peer_.verdict) return failure(*peer_.verdict);
+    if (Status good = check(link, header); !good) return good;
     Status good = receiver_.received(peer_.rank, header, payload);
     if (!good) refusal_ = good.error();
     return good;
@@ -126,7 +127,20 @@ class PostOffice::Clerk final : public LinkReceiver {
   const std::optional<Error>& refusal() const noexcept { return refusal_; }
 
  private:
-  const Peer& peer_;
+  /// A rank sends by one connection. The receiver has one place for messages of each peer, which
+  /// two that arrive at once would share.
+  Status check(const Link& link, const LinkHeader& header) {
+    if (peer_.verdict) return failure(*peer_.verdict);
+    if (peer_.receives_by == nullptr) peer_.receives_by = &link;
+    if (peer_.receives_by == &link) return {};
+    refusal_ = Error({.kind = ErrorClass::kDamage,
+                      .operation = "receive from another rank",
+                      .cause = "it sent a message of kind " + std::to_string(header.kind) +
+                               " by a second connection"});
+    return failure(*refusal_);
+  }
+
+  Peer& peer_;
   PostReceiver& receiver_;
   std::optional<Error> refusal_;
 };

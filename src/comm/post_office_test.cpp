@@ -11,10 +11,6 @@
 namespace forebay::comm {
 namespace {
 
-bool drive_until_lost(PostOffice& office, PostBox& box, Rank peer) {
-  return drive(office, box, [&] { return box.lost_at(peer) != nullptr; });
-}
-
 std::uint32_t kind_of(const PostBox::Message& message) { return message.header.kind; }
 
 TEST(PostOffice, has_nothing_to_do_until_somebody_sends) {

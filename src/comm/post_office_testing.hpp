@@ -99,6 +99,10 @@ inline bool drive(PostOffice& office,
   return true;
 }
 
+inline bool drive_until_lost(PostOffice& office, PostBox& box, Rank peer) {
+  return drive(office, box, [&] { return box.lost_at(peer) != nullptr; });
+}
+
 inline std::unique_ptr<PostOffice> open_office(Communicator& ranks,
                                                const LinkOptions& options = {}) {
   return must(PostOffice::open(ranks, options), "open a post office");

@@ -13,6 +13,7 @@
 #include "base/assert.hpp"
 #include "base/service_thread.hpp"
 #include "base/sleep_until_ready.hpp"
+#include "comm/message_bytes.hpp"
 
 namespace forebay::comm {
 
@@ -34,6 +35,14 @@ std::uint32_t ranks_of_group(Rank rank, std::uint32_t size, std::uint32_t groups
   const std::uint32_t group = group_of(rank, size, groups);
   return first_of(group + 1, size, groups) - first_of(group, size, groups);
 }
+
+/// By Letter.
+constexpr std::array<MessageRule, 6> kRules{{{.name = "hello", .words = 1},
+                                             {.name = "ask", .words = 1},
+                                             {.name = "grant", .words = 1},
+                                             {.name = "wanted", .words = 1},
+                                             {.name = "back", .words = 1},
+                                             {.name = "over", .words = 1}}};
 
 TimePoint now() { return std::chrono::steady_clock::now(); }
 
@@ -171,17 +180,34 @@ void Turns::signal_all() {
     waiter->signal();
 }
 
-Result<std::span<std::byte>> Turns::place(Rank /*from*/, const LinkHeader& /*header*/) {
+/// No letter has a payload.
+Result<std::span<std::byte>> Turns::place(Rank from, const LinkHeader& header) {
+  if (Status good = check(from, header); !good) return failure(good.error());
   return std::span<std::byte>();
+}
+
+Status Turns::check(Rank from, const LinkHeader& header) const {
+  if (Status good = check_header(header, kRules); !good) return good;
+  const auto letter = static_cast<Letter>(header.kind);
+  const bool is_to_keeper =
+      letter == Letter::kHello || letter == Letter::kAsk || letter == Letter::kBack;
+  const std::uint32_t groups = std::min(setup_.at_once, office_->size());
+  const bool may_send =
+      is_to_keeper ? keeper_of(from, office_->size(), groups) == me_ : from == keeper_;
+  if (may_send) return {};
+  return failure(malformed(kRules.at(header.kind).name, "sender", from.number,
+                           is_to_keeper ? "must be a rank of this group"
+                                        : "must be rank " + std::to_string(keeper_.number)));
 }
 
 Status Turns::received(Rank from,
                        const LinkHeader& header,
                        std::span<const std::byte> /*payload*/) {
+  if (Status good = check(from, header); !good) return good;
   const std::uint64_t number = header.words[0];
   const auto letter = static_cast<Letter>(header.kind);
   if (letter == Letter::kAsk) asked(from);
-  if (letter == Letter::kBack) came_back(number);
+  if (letter == Letter::kBack) came_back(from, number);
   const std::lock_guard lock(mutex_);
   if (letter == Letter::kGrant) {
     state_ = State::kHeld;
@@ -215,8 +241,8 @@ void Turns::asked(Rank from) {
   send(*holder_, Letter::kWanted, number_);
 }
 
-void Turns::came_back(std::uint64_t number) {
-  if (holder_ && number == number_) grant_next();
+void Turns::came_back(Rank from, std::uint64_t number) {
+  if (holder_ == from && number == number_) grant_next();
 }
 
 void Turns::grant_next() {

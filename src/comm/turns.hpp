@@ -94,13 +94,14 @@ class Turns final : private PostReceiver {
   void send(Rank to, Letter letter, std::uint64_t number);
   void signal_all();
 
+  Status check(Rank from, const LinkHeader& header) const;
   Result<std::span<std::byte>> place(Rank from, const LinkHeader& header) override;
   Status received(Rank from, const LinkHeader& header, std::span<const std::byte> payload) override;
   void lost(Rank peer, const Error& why) override;
 
   // The keeper's part.
   void asked(Rank from);
-  void came_back(std::uint64_t number);
+  void came_back(Rank from, std::uint64_t number);
   void grant_next();
   void end_late_turn(TimePoint now);
 

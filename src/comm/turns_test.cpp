@@ -5,10 +5,13 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <random>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "comm/message_testing.hpp"
+#include "comm/post_office_testing.hpp"
 #include "comm/testing.hpp"
 
 namespace forebay::comm {
@@ -167,6 +170,30 @@ TEST(Turns, that_nobody_else_wants_stay_for_the_next_request) {
     }
     EXPECT_TRUE(ranks->barrier());
   });
+}
+
+/// Rank 1 is a post office that sends what no rank sends: it is lost, and rank 0 keeps its turn.
+TEST(Turns, malformed_letters_close_the_link_and_nothing_else) {
+  std::mt19937 random(kMutationSeed);
+  for (int round = 0; round < 40; ++round) {
+    LinkHeader forged{.kind = static_cast<std::uint32_t>(random() % 8)};
+    forged.words.at(1 + random() % 3) = 1 + random();
+    on_ranks(2, [&](const Ranks& ranks) {
+      if (ranks->rank() == Rank{0}) {
+        const auto turns = open_turns(*ranks, {.at_once = 1});
+        Turns::Turn turn(turns);
+        EXPECT_TRUE(take_turn(turn));
+        EXPECT_TRUE(ranks->barrier());
+        return;
+      }
+      const auto office = must(PostOffice::open(*ranks, {}), "open");
+      EXPECT_TRUE(ranks->agree({}));
+      PostBox box;
+      EXPECT_TRUE(office->send(Rank{0}, forged, pattern(0, random() % 3)));
+      EXPECT_TRUE(drive_until_lost(*office, box, Rank{0})) << "round " << round;
+      EXPECT_TRUE(ranks->barrier());
+    });
+  }
 }
 
 }  // namespace

@@ -6,18 +6,16 @@
 #include <cstring>
 #include <span>
 
+#include <netinet/in.h>
+
 #include "base/assert.hpp"
+#include "comm/message_bytes.hpp"
 
 namespace forebay::comm {
 
 namespace {
 
 constexpr std::size_t kAddressesMax = 16;  ///< of one host; what is listed later is left out
-
-void append(Bytes& bytes, const void* from, std::size_t size) {
-  const auto* const first = static_cast<const std::byte*>(from);
-  bytes.insert(bytes.end(), first, first + size);
-}
 
 /// Empty on a host where loopback is down.
 std::vector<Address> loopback_addresses() {
@@ -28,31 +26,43 @@ std::vector<Address> loopback_addresses() {
 }
 
 Bytes packed(const std::vector<Listener>& listeners) {
-  Bytes bytes;
+  MessageWriter out;
   for (const Listener& listener : listeners) {
     const Address& address = listener.address;
-    append(bytes, &address.length, sizeof address.length);
-    append(bytes, &address.bytes, address.length);
+    out.bytes(std::as_bytes(std::span(&address.bytes, 1)).first(address.length));
   }
-  return bytes;
+  return std::move(out).take();
+}
+
+/// The length of a socket address of its family; 0: of no use here.
+std::size_t length_of(sa_family_t family) {
+  if (family == AF_INET) return sizeof(sockaddr_in);
+  return family == AF_INET6 ? sizeof(sockaddr_in6) : 0;
+}
+
+Result<std::vector<Address>> unpacked(std::span<const std::byte> bytes) {
+  MessageReader in("addresses", bytes);
+  std::vector<Address> addresses;
+  while (in.is_well() && !in.is_empty()) {
+    const auto raw = in.bytes("address");
+    Address address;
+    const bool fits = raw.size() >= sizeof(sa_family_t) && raw.size() <= sizeof address.bytes;
+    if (fits) std::memcpy(&address.bytes, raw.data(), raw.size());
+    address.length = static_cast<std::uint32_t>(raw.size());
+    if (!fits || raw.size() != length_of(address.bytes.ss_family))
+      in.reject("address", raw.size(), "must be the bytes of an IPv4 or IPv6 address");
+    addresses.push_back(address);
+  }
+  if (Status whole = in.end(); !whole) return failure(whole.error());
+  return addresses;
 }
 
 }  // namespace
 
 std::vector<Address> Whereabouts::addresses_of(Rank rank) const {
-  std::span<const std::byte> rest = packed_addresses.at(rank.number);
-  std::vector<Address> addresses;
-  while (!rest.empty()) {
-    Address address;
-    FOREBAY_ASSERT(rest.size() > sizeof address.length);
-    std::memcpy(&address.length, rest.data(), sizeof address.length);
-    rest = rest.subspan(sizeof address.length);
-    FOREBAY_ASSERT(address.length <= std::min(rest.size(), sizeof address.bytes));
-    std::memcpy(&address.bytes, rest.data(), address.length);
-    rest = rest.subspan(address.length);
-    addresses.push_back(address);
-  }
-  return addresses;
+  auto addresses = unpacked(packed_addresses.at(rank.number));
+  FOREBAY_ASSERT(addresses);  // exchange_whereabouts() has checked all
+  return std::move(*addresses);
 }
 
 Result<std::vector<Listener>> listen_on(const std::string& network,
@@ -86,6 +96,9 @@ Result<Whereabouts> exchange_whereabouts(Communicator& ranks,
   Result<std::vector<Bytes>> addresses = ranks.all_gather(packed(mine));
   if (!told) return failure(told.error());
   if (!addresses) return failure(addresses.error());
+  for (std::uint32_t rank = 0; rank < addresses->size(); ++rank)
+    if (const auto of_rank = unpacked((*addresses)[rank]); !of_rank)
+      return failure(on_rank(of_rank.error(), rank));
   all.packed_addresses = std::move(*addresses);
   return all;
 }

@@ -65,9 +65,10 @@ Status SessionGuest::attach(Share share) {
   for (std::uint32_t slot = 0; slot < shape.slots_max; ++slot)
     served_before_.push_back(books.ledger().at(share.row, slot).load().served_bytes());
 
-  auto slots =
-      shm::DoubleMapping::make(share.window, std::uint64_t{shape.slots_max} * plan().splinter_bytes,
-                               shm::Protection::kReadOnly);
+  const std::uint64_t slots_bytes = std::uint64_t{shape.slots_max} * plan().splinter_bytes;
+  if (slots_bytes == 0 || slots_bytes % shm::page_bytes() != 0)
+    return damaged("the books that the node's agent sent have no room for whole pages");
+  auto slots = shm::DoubleMapping::make(share.window, slots_bytes, shm::Protection::kReadOnly);
   if (!slots) return failure(slots.error());
   slots_ = std::move(*slots);
   set_slots_base(slots_.base());

@@ -12,6 +12,7 @@
 
 #include <sys/epoll.h>
 
+#include "comm/message_bytes.hpp"
 #include "read/node_client.hpp"
 #include "shm/doorbell.hpp"
 #include "shm/duplex.hpp"
@@ -110,6 +111,13 @@ class NodeAgent::ClientLine final : public Client {
     if (missed_) missed_ = !try_push({.news = News::kMissed});
     if (broken_) return false;
     return words_.may_sleep(missed_ ? shm::Awaited::kEither : shm::Awaited::kMessage);
+  }
+  /// After a malformed message: the client receives the reason, and its ring counts as broken.
+  void reject(const Error& why) {
+    const Error sent = with_note(why, "sent by process " + std::to_string(channel_.peer().pid));
+    static_cast<void>(channel_.send(to_bytes(Refused{kEverySession, sent})));
+    const std::lock_guard lock(mutex_);
+    broken_ = true;
   }
   bool take_released() const noexcept {
     return NodeLine::released(memory_).exchange(0, std::memory_order_seq_cst) != 0;
@@ -283,25 +291,32 @@ bool NodeAgent::receive_messages(ClientLine& client) {
     auto message = client.channel().receive(kDoNotBlock);
     if (message && !*message) return !client.has_ended();
     if (message) {
-      take_message(client, std::move(**message));
-    } else if (message.error().kind() == ErrorClass::kClosed) {
-      return false;
-    } else {
-      // A message is lost, perhaps for want of descriptors: whoever waits for an answer gets this.
-      const auto answer = to_bytes(Refused{kEverySession, message.error()});
-      static_cast<void>(client.channel().send(answer));
+      if (const Status taken = take_message(client, std::move(**message)); !taken) {
+        client.reject(taken.error());
+        return true;  // take_words() finds it broken
+      }
+      continue;
     }
+    if (message.error().kind() == ErrorClass::kClosed) return false;
+    // A message is lost, perhaps for want of descriptors: pending openings get this.
+    const auto answer = to_bytes(Refused{kEverySession, message.error()});
+    static_cast<void>(client.channel().send(answer));
   }
 }
 
-void NodeAgent::take_message(ClientLine& client, shm::Message message) {
+/// Fails if the message is malformed.
+Status NodeAgent::take_message(ClientLine& client, shm::Message message) {
   auto decoded = message_from(message.bytes);
-  if (!decoded) return;
+  if (!decoded) return failure(decoded.error());
   if (auto* const request = std::get_if<OpenRequest>(&*decoded)) {
     open_session(client, std::move(*request), std::move(message));
   } else if (const auto* const left = std::get_if<Leave>(&*decoded)) {
     leave(client, left->handle);
+  } else {
+    return failure(comm::malformed("of a client", "kind", decoded->index(),
+                                   "only agents send messages of this kind"));
   }
+  return {};
 }
 
 void NodeAgent::open_session(ClientLine& client, OpenRequest request, shm::Message message) {
@@ -398,30 +413,31 @@ void NodeAgent::for_all_hosts(Use use) const {
     use(*shared->host);
 }
 
-/// False if the ring is damaged.
+/// False if the ring is damaged, or a word malformed.
 bool NodeAgent::take_words(ClientLine& client) {
   ClientWord word;
   while (true) {
     const shm::RingOutcome outcome = client.next_word(word);
     if (outcome == shm::RingOutcome::kEmpty) return true;
     if (outcome != shm::RingOutcome::kDone) return false;
-    take_word(client, word);
+    if (const Status taken = take_word(client, word); !taken) {
+      client.reject(taken.error());
+      return false;
+    }
   }
 }
 
-void NodeAgent::take_word(ClientLine& client, const ClientWord& word) {
-  if (!client.sessions().contains(word.session)) return;
+/// Fails if the word is malformed.
+Status NodeAgent::take_word(ClientLine& client, const ClientWord& word) {
+  if (!client.sessions().contains(word.session)) return {};
   SessionHost& host = *sessions_.at(word.session)->host;
-  const bool makes_sense = word.splinter < host.geometry().count() &&
-                           word.part.first < word.part.last &&
-                           host.geometry().whole(word.splinter).covers(word.part) &&
-                           word.urgency <= Urgency::kBlocked && word.precision <= Precision::kExact;
-  if (!makes_sense) return;
+  if (Status good = check_word(word, host.geometry()); !good) return good;
   if (word.kind == ClientWord::Kind::kAwait) {
     host.await(word.splinter, word.part, word.precision, client);
   } else {
     host.hint(word.splinter, word.part, word.urgency, word.precision);
   }
+  return {};
 }
 
 /// Sessions that it has left may wait for its pins, too.

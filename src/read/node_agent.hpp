@@ -77,14 +77,14 @@ class NodeAgent final : public Chores {
   Status welcome(shm::Channel channel);
   void hear(std::uint32_t row);
   bool receive_messages(ClientLine& client);
-  void take_message(ClientLine& client, shm::Message message);
+  Status take_message(ClientLine& client, shm::Message message);
   void open_session(ClientLine& client, OpenRequest request, shm::Message message);
   Result<Shared*> find_or_open(OpenRequest request, Descriptor file);
   Status share(ClientLine& client, const Shared& shared);
   void leave(ClientLine& client, const SessionHandle& handle);
   void drop_share(std::unordered_map<std::uint64_t, std::unique_ptr<Shared>>::iterator shared);
   bool take_words(ClientLine& client);
-  void take_word(ClientLine& client, const ClientWord& word);
+  Status take_word(ClientLine& client, const ClientWord& word);
   void take_released(ClientLine& client);
   void forget(std::uint32_t row);
   void hang_up(std::uint32_t row);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/service_thread.hpp"
+#include "comm/message_bytes.hpp"
 #include "shm/process_watch.hpp"
 #include "shm/readiness.hpp"
 
@@ -74,7 +75,8 @@ Result<std::shared_ptr<NodeClient>> NodeClient::connect(const std::string& name,
   auto message = first_message(*channel, deadline);
   if (!message) return failure(message.error());
   const auto decoded = message_from(message->bytes);
-  const auto* const welcome = decoded ? std::get_if<Welcome>(&*decoded) : nullptr;
+  if (!decoded) return failure(decoded.error());
+  const auto* const welcome = std::get_if<Welcome>(&*decoded);
   if (welcome == nullptr || message->descriptors.size() != kWelcomeDescriptors)
     return unwelcome(ErrorClass::kDamage, "its first message is not understood");
   if (welcome->protocol != kNodeProtocol) {
@@ -174,11 +176,18 @@ bool NodeClient::take_words() {
       const shm::RingOutcome outcome = words_.try_pop(word);
       if (outcome != shm::RingOutcome::kDone) return outcome == shm::RingOutcome::kEmpty;
     }
-    tell_guests(word);
+    if (const Status good = tell_guests(word); !good) {
+      abandon(good.error());
+      return false;
+    }
   }
 }
 
-void NodeClient::tell_guests(const AgentWord& word) {
+/// Fails if the word is malformed.
+Status NodeClient::tell_guests(const AgentWord& word) {
+  if (word.news > News::kMissed)
+    return failure(comm::malformed("word of the agent", "news",
+                                   static_cast<std::uint64_t>(word.news), "must be 3 at most"));
   std::vector<std::shared_ptr<SessionGuest>> told;
   {
     const std::lock_guard lock(mutex_);
@@ -190,8 +199,13 @@ void NodeClient::tell_guests(const AgentWord& word) {
     }
   }
   for (const auto& guest : told) {
-    if (guest) guest->tell(word.splinter, word.news);
+    if (!guest) continue;
+    if (word.news != News::kMissed && word.splinter >= guest->geometry().count())
+      return failure(
+          comm::malformed("word of the agent", "splinter", word.splinter, "the session has fewer"));
+    guest->tell(word.splinter, word.news);
   }
+  return {};
 }
 
 /// False if the agent is gone.
@@ -200,13 +214,16 @@ bool NodeClient::receive_messages() {
     auto message = channel_.receive(kDoNotBlock);
     if (message && !*message) break;
     if (message) {
-      take_message(std::move(**message));
-    } else if (message.error().kind() == ErrorClass::kClosed) {
+      const Status taken = take_message(std::move(**message));
+      if (taken) continue;
+      abandon(with_note(taken.error(), "sent by the agent of this node, process " +
+                                           std::to_string(channel_.peer().pid)));
+      channel_.end();
       return false;
-    } else {
-      // An answer is lost, perhaps for want of descriptors.
-      refuse_openings(message.error());
     }
+    if (message.error().kind() == ErrorClass::kClosed) return false;
+    // An answer is lost, perhaps for want of descriptors.
+    refuse_openings(message.error());
   }
   // Nothing to receive, and woken: by the end of the process, while somebody else holds its socket.
   const std::array<int, 1> process{agent_process_.get()};
@@ -222,21 +239,28 @@ void NodeClient::refuse_openings(const Error& why) {
   answered_.notify_all();
 }
 
-void NodeClient::take_message(shm::Message message) {
+/// Fails if the message is malformed.
+Status NodeClient::take_message(shm::Message message) {
   auto decoded = message_from(message.bytes);
-  if (!decoded) return;
+  if (!decoded) return failure(decoded.error());
   std::optional<SessionHandle> handle;
   if (const auto* const opened = std::get_if<Opened>(&*decoded)) handle = opened->handle;
   if (const auto* const refused = std::get_if<Refused>(&*decoded)) {
-    if (refused->handle == kEverySession) return refuse_openings(refused->why);
+    if (refused->handle == kEverySession) {
+      refuse_openings(refused->why);
+      return {};
+    }
     handle = refused->handle;
   }
-  if (!handle) return;
+  if (!handle)
+    return failure(comm::malformed("of an agent", "kind", decoded->index(),
+                                   "only clients send messages of this kind"));
   const std::lock_guard lock(mutex_);
   const auto opening = openings_.find(handle->number);
-  if (opening == openings_.end()) return;
+  if (opening == openings_.end()) return {};
   opening->second = {std::move(*decoded), std::move(message.descriptors)};
   answered_.notify_all();
+  return {};
 }
 
 void NodeClient::abandon(const Error& why) {

@@ -74,9 +74,9 @@ class NodeClient final : public AgentLine, public std::enable_shared_from_this<N
   bool receive_messages();
   bool pass_words();
   bool take_words();
-  void take_message(shm::Message message);
+  Status take_message(shm::Message message);
   void refuse_openings(const Error& why);
-  void tell_guests(const AgentWord& word);
+  Status tell_guests(const AgentWord& word);
   void abandon(const Error& why);
 
   const shm::SharedMemory memory_;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
@@ -151,7 +151,7 @@ TEST_F(NodeSessions, what_a_client_with_a_damaged_ring_holds_stays_its_own) {
   EXPECT_TRUE(is_words(held->bytes(), 3 * kUnit));
 }
 
-TEST_F(NodeSessions, words_without_sense_are_passed_over) {
+TEST_F(NodeSessions, client_that_sends_malformed_words_reads_for_itself) {
   Seat seat(node.name());
   const Session session = open(seat, SmallPlan{.slots = 4, .slots_max = 4});
   const auto unit = static_cast<std::uint32_t>(kUnit);
@@ -173,6 +173,29 @@ TEST_F(NodeSessions, words_without_sense_are_passed_over) {
   EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
 }
 
+TEST_F(NodeSessions, malformed_message_of_a_client_closes_its_channel_and_names_the_field) {
+  Seat seat(node.name());
+  const Session session = open(seat);
+  auto cut = to_bytes(OpenRequest{.handle = {1, 2}, .extent = {0, 8}, .plan = {}, .path = path});
+  cut.resize(cut.size() - 3);
+  for (const auto& bytes : {word_bytes({64, 100}), to_bytes(Welcome{}), cut}) {
+    auto channel = shm::Channel::connect(node.name(), detail::deadline_after(kPatience));
+    ASSERT_TRUE(channel);
+    ASSERT_TRUE(channel->receive(detail::deadline_after(kPatience)));
+    ASSERT_TRUE(channel->send(bytes));
+    auto answer = channel->receive(detail::deadline_after(kPatience));
+    ASSERT_TRUE(answer && *answer);
+    const auto decoded = message_from((*answer)->bytes);
+    ASSERT_TRUE(decoded);
+    const auto* const refused = std::get_if<Refused>(&*decoded);
+    ASSERT_NE(refused, nullptr);
+    EXPECT_THAT(refused->why.message(),
+                testing::ContainsRegex("message '.+': field '.+' is [0-9]+: .*process [0-9]+"));
+    EXPECT_TRUE(eventually([&] { return !channel->receive(kDoNotBlock); }));
+  }
+  EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
+}
+
 /// A client that knows how to connect, and nothing else.
 TEST_F(NodeSessions, a_client_that_talks_nonsense_harms_nobody) {
   Seat seat(node.name());
@@ -187,9 +210,7 @@ TEST_F(NodeSessions, a_client_that_talks_nonsense_harms_nobody) {
   auto bell = shm::Doorbell::from(std::move((*welcome)->descriptors[2]));
   ASSERT_TRUE(bell);
   const auto nonsense = word_bytes({64, 100});
-  ASSERT_TRUE(channel->send(nonsense));
   ASSERT_TRUE(channel->send(to_bytes(Leave{{1, 99}})));
-  ASSERT_TRUE(channel->send(to_bytes(Welcome{})));
   auto words = shm::Duplex<ClientWord, AgentWord>::attach(
       NodeLine::to_agent(*memory), NodeLine::to_client(*memory), std::move(*bell));
   ASSERT_TRUE(words);

@@ -15,7 +15,7 @@
 
 #include "base/assert.hpp"
 #include "base/checked_cast.hpp"
-#include "comm/error_bytes.hpp"
+#include "read/node_link_messages.hpp"
 #include "read/requests.hpp"
 
 namespace forebay::read {
@@ -30,22 +30,7 @@ constexpr std::chrono::microseconds kBulkPoll{50};
 /// At the end, for what has been announced or asked for.
 constexpr std::chrono::seconds kEndPatience{5};
 
-/// LinkHeader::kind, with its words.
-enum class Kind : std::uint32_t {
-  kOpen,      ///< an OpenRequest as payload
-  kRequest,   ///< id, session, offset, size
-  kData,      ///< id; the bytes as payload
-  kFailed,    ///< id; an Error as payload
-  kLeave,     ///< session
-  kAnnounce,  ///< id; its bytes come by the bulk communicator, in the order of announcements
-  kSent,  ///< how many more of the announced have left: MPI needs the receiver's help until then
-};
-
 std::atomic<std::uint64_t> lost_sends_of_process{0};
-
-comm::LinkHeader header_of(Kind kind, std::array<std::uint64_t, 4> words) {
-  return {.kind = static_cast<std::uint32_t>(kind), .words = words};
-}
 
 Error not_connected(std::uint32_t node) {
   return Error({.kind = ErrorClass::kClosed,
@@ -74,7 +59,7 @@ class NodeLinks::Reader final : public RemoteReader {
     if (!links) return;
     for (const std::uint32_t node : owners_.nodes()) {
       if (Peer* const peer = links->peer_at(node))
-        links->send(*peer, header_of(Kind::kLeave, {handle_.number}), {});
+        links->send(*peer, header_of(LinkKind::kLeave, {handle_.number}), {});
     }
   }
   Reader(const Reader&) = delete;
@@ -172,9 +157,11 @@ void NodeLinks::send_text(Peer& peer, comm::LinkHeader header, std::vector<std::
 std::shared_ptr<RemoteReader> NodeLinks::reader(const OpenRequest& request,
                                                 const SplinterOwners& owners,
                                                 const std::shared_ptr<Agent>& agent) {
+  OpenRequest for_others = request;
+  for_others.access.reset();
   for (const std::uint32_t node : owners.nodes()) {
     if (Peer* const peer = peer_at(node))
-      send_text(*peer, header_of(Kind::kOpen, {}), to_bytes(NodeMessage(request)));
+      send_text(*peer, header_of(LinkKind::kOpen, {}), to_bytes(NodeMessage(for_others)));
   }
   return std::make_shared<Reader>(weak_from_this(), request, owners, agent);
 }
@@ -184,7 +171,7 @@ bool NodeLinks::fetch(std::uint32_t node, const SessionHandle& session, Fetch fe
   if (peer == nullptr || ending_) return false;
   const std::uint64_t id = next_id_++;
   const std::uint64_t offset = fetch.transfer.file_offset + fetch.skipped_bytes;
-  const auto header = header_of(Kind::kRequest, {id, session.number, offset, fetch.size_bytes});
+  const auto header = header_of(LinkKind::kRequest, {id, session.number, offset, fetch.size_bytes});
   peer->fetches.emplace(id, std::move(fetch));
   send(*peer, header, {});
   return true;
@@ -202,68 +189,90 @@ void NodeLinks::finish(Peer& peer, std::uint64_t id, const Status& outcome) {
   fetch.agent->serve(fetch.source);
 }
 
+/// The transfer that bytes or an Error arrive for.
+Result<NodeLinks::Fetch*> NodeLinks::fetch_of(Peer& peer, LinkKind kind, std::uint64_t id) {
+  const auto found = peer.fetches.find(id);
+  if (found == peer.fetches.end())
+    return failure(malformed(kind, "id", id, "must be that of a request without an answer"));
+  if (found->second.is_announced)
+    return failure(malformed(kind, "id", id, "its bytes were announced, and come by MPI"));
+  return &found->second;
+}
+
 Result<std::span<std::byte>> NodeLinks::place(comm::Link& link, const comm::LinkHeader& header) {
+  if (Status good = comm::check_header(header, kLinkRules); !good) return failure(good.error());
   Peer& peer = peer_of(link);
-  if (header.kind != static_cast<std::uint32_t>(Kind::kData)) {
+  if (header.kind != static_cast<std::uint32_t>(LinkKind::kData)) {
     peer.text.resize(header.payload_bytes);
     return std::span(peer.text);
   }
-  const auto found = peer.fetches.find(header.words[0]);
-  if (found == peer.fetches.end() || found->second.size_bytes != header.payload_bytes) {
-    return failure({.kind = ErrorClass::kDamage,
-                    .operation = "receive from another node",
-                    .cause = "it sent " + std::to_string(header.payload_bytes) +
-                             " bytes that nobody asked for"});
-  }
-  const Fetch& fetch = found->second;
-  return fetch.transfer.memory.subspan(fetch.skipped_bytes, fetch.size_bytes);
+  const auto fetch = fetch_of(peer, LinkKind::kData, header.words[0]);
+  if (!fetch) return failure(fetch.error());
+  if ((*fetch)->size_bytes != header.payload_bytes)
+    return failure(malformed(LinkKind::kData, "payload bytes", header.payload_bytes,
+                             "must be as many as were requested"));
+  return (*fetch)->transfer.memory.subspan((*fetch)->skipped_bytes, (*fetch)->size_bytes);
 }
 
 Status NodeLinks::received(comm::Link& link,
                            const comm::LinkHeader& header,
                            std::span<const std::byte> payload) {
+  if (Status good = comm::check_header(header, kLinkRules); !good) return good;
   Peer& peer = peer_of(link);
   const auto& words = header.words;
-  switch (static_cast<Kind>(header.kind)) {
-    case Kind::kOpen:
-      open(peer, payload);
-      return {};
-    case Kind::kRequest:
-      serve(peer, words[0], {.number = words[1]}, {words[2], words[3]});
-      return {};
-    case Kind::kData:
-      finish(peer, words[0], {});
-      return {};
-    case Kind::kFailed:
-      if (peer.fetches.contains(words[0]))
-        finish(peer, words[0], failure(comm::error_from(payload)));
-      return {};
-    case Kind::kLeave:
+  switch (static_cast<LinkKind>(header.kind)) {
+    case LinkKind::kOpen:
+      return open(peer, payload);
+    case LinkKind::kRequest:
+      return serve(peer, words[0], {.number = words[1]}, {words[2], words[3]});
+    case LinkKind::kData:
+      return receive_answer(peer, LinkKind::kData, words[0], {});
+    case LinkKind::kFailed: {
+      const auto why = comm::error_from(payload);
+      if (!why) return failure(why.error());
+      return receive_answer(peer, LinkKind::kFailed, words[0], failure(*why));
+    }
+    case LinkKind::kLeave:
       leave(peer, words[0]);
       return {};
-    case Kind::kAnnounce:
+    case LinkKind::kAnnounce:
       return receive_announced(peer, words[0]);
-    case Kind::kSent:
-      peer.unconfirmed -= std::min(peer.unconfirmed, words[0]);
+    case LinkKind::kSent:
+      if (words[0] > peer.unconfirmed)
+        return failure(malformed(LinkKind::kSent, "count", words[0], "fewer were announced"));
+      peer.unconfirmed -= words[0];
       return {};
   }
-  return failure({.kind = ErrorClass::kDamage,
-                  .operation = "receive from another node",
-                  .cause = "a message of kind " + std::to_string(header.kind)});
+  return {};
 }
 
-void NodeLinks::open(Peer& peer, std::span<const std::byte> text) {
-  if (ending_) return;
+Status NodeLinks::receive_answer(Peer& peer,
+                                 LinkKind kind,
+                                 std::uint64_t id,
+                                 const Status& outcome) {
+  if (const auto fetch = fetch_of(peer, kind, id); !fetch) return failure(fetch.error());
+  finish(peer, id, outcome);
+  return {};
+}
+
+Status NodeLinks::open(Peer& peer, std::span<const std::byte> text) {
   auto message = message_from(text);
-  if (!message) return;
+  if (!message) return failure(message.error());
   auto* const request = std::get_if<OpenRequest>(&*message);
-  if (request == nullptr || peer.served.contains(request->handle.number)) return;
+  if (request == nullptr)
+    return failure(malformed(LinkKind::kOpen, "payload kind", message->index(), "must be 1, open"));
+  if (request->access)
+    return failure(malformed(LinkKind::kOpen, "access",
+                             static_cast<std::uint64_t>(*request->access),
+                             "must be absent between nodes"));
   const std::uint64_t number = request->handle.number;
+  if (ending_ || peer.served.contains(number)) return {};
   Served served = sessions_.open(std::move(*request)).map([](std::shared_ptr<SessionHost> host) {
     // A handle that closes nothing: the session ends when all have left.
     return HandleAccess::session(std::move(host), std::make_shared<int>());
   });
   peer.served.emplace(number, std::move(served));
+  return {};
 }
 
 void NodeLinks::leave(Peer& peer, std::uint64_t number) {
@@ -275,25 +284,33 @@ void NodeLinks::leave(Peer& peer, std::uint64_t number) {
 }
 
 void NodeLinks::refuse(Peer& peer, std::uint64_t id, const Error& why) {
-  send_text(peer, header_of(Kind::kFailed, {id}), comm::to_bytes(why));
+  send_text(peer, header_of(LinkKind::kFailed, {id}), comm::to_bytes(why));
 }
 
-void NodeLinks::serve(Peer& peer, std::uint64_t id, const SessionHandle& session, ByteRange range) {
+Status NodeLinks::serve(Peer& peer,
+                        std::uint64_t id,
+                        const SessionHandle& session,
+                        ByteRange range) {
+  if (range.empty()) return failure(malformed(LinkKind::kRequest, "size", 0, "must not be 0"));
   const auto found = peer.served.find(session.number);
   if (found == peer.served.end()) {
     refuse(peer, id, not_connected(peer.node));
-    return;
+    return {};
   }
   if (!found->second || ending_) {
     refuse(peer, id, ending_ ? not_connected(peer.node) : found->second.error());
-    return;
+    return {};
   }
+  if (!found->second->extent().contains(range))
+    return failure(
+        malformed(LinkKind::kRequest, "offset", range.offset, "must begin a range of the session"));
   Future<View> view = found->second->view(range);
   if (view.poll()) {
     answer(peer.node, id, view.wait());
-    return;
+    return {};
   }
   await(std::move(view), *found->second, peer.node, id);
+  return {};
 }
 
 void NodeLinks::await(Future<View> view,
@@ -320,23 +337,22 @@ void NodeLinks::answer(std::uint32_t node, std::uint64_t id, Result<View> view) 
 
 void NodeLinks::send_bytes(Peer& peer, std::uint64_t id, const std::shared_ptr<View>& view) {
   if (!bulk_) {
-    send(peer, header_of(Kind::kData, {id}), view->bytes(),
+    send(peer, header_of(LinkKind::kData, {id}), view->bytes(),
          [view](const Status&) { view->release(); });
     return;
   }
   peer.sending.push_back({bulk_->send(view->bytes(), peer.link->peer(), kBulkTag), view});
-  send(peer, header_of(Kind::kAnnounce, {id}), {});
+  send(peer, header_of(LinkKind::kAnnounce, {id}), {});
 }
 
 Status NodeLinks::receive_announced(Peer& peer, std::uint64_t id) {
-  const auto found = peer.fetches.find(id);
-  if (found == peer.fetches.end() || !bulk_) {
-    return failure({.kind = ErrorClass::kDamage,
-                    .operation = "receive from another node",
-                    .cause = "it announced bytes that nobody asked for"});
-  }
-  const Fetch& fetch = found->second;
-  const auto memory = fetch.transfer.memory.subspan(fetch.skipped_bytes, fetch.size_bytes);
+  const auto fetch = fetch_of(peer, LinkKind::kAnnounce, id);
+  if (!fetch) return failure(fetch.error());
+  if (!bulk_)
+    return failure(malformed(LinkKind::kAnnounce, "id", id, "bytes come by links in this job"));
+  (*fetch)->is_announced = true;
+  const auto memory =
+      (*fetch)->transfer.memory.subspan((*fetch)->skipped_bytes, (*fetch)->size_bytes);
   peer.receiving.push_back({bulk_->receive(memory, peer.link->peer(), kBulkTag), id});
   ++peer.unconfirmed;
   return {};
@@ -357,7 +373,7 @@ Deadline NodeLinks::due() const {
 void NodeLinks::move_bulk() {
   for (Peer& peer : peers_) {
     if (const std::uint64_t sent = drop_sent(peer); sent > 0)
-      send(peer, header_of(Kind::kSent, {sent}), {});
+      send(peer, header_of(LinkKind::kSent, {sent}), {});
     while (!peer.receiving.empty()) {
       const auto came = peer.receiving.front().transfer.test();
       if (came && !*came) break;

@@ -19,6 +19,7 @@
 #include "read/agent.hpp"
 #include "read/chores.hpp"
 #include "read/host.hpp"
+#include "read/node_link_messages.hpp"
 #include "read/node_messages.hpp"
 #include "read/remote_reader.hpp"
 #include "read/splinter_owners.hpp"
@@ -73,6 +74,7 @@ class NodeLinks final : public Chores,
     std::shared_ptr<Agent> agent;
     std::uint64_t skipped_bytes = 0;  ///< of its memory: they lie before the session
     std::uint64_t size_bytes = 0;
+    bool is_announced = false;  ///< its bytes come by `bulk`
   };
   /// A session of ours that a node wants parts of: a handle that closes nothing, or why not.
   using Served = Result<Session>;
@@ -108,8 +110,10 @@ class NodeLinks final : public Chores,
   void send_text(Peer& peer, comm::LinkHeader header, std::vector<std::byte> text);
   void follow_interest(Peer& peer);
   bool fetch(std::uint32_t node, const SessionHandle& session, Fetch fetch);
+  static Result<Fetch*> fetch_of(Peer& peer, LinkKind kind, std::uint64_t id);
+  Status receive_answer(Peer& peer, LinkKind kind, std::uint64_t id, const Status& outcome);
   void finish(Peer& peer, std::uint64_t id, const Status& outcome);
-  void serve(Peer& peer, std::uint64_t id, const SessionHandle& session, ByteRange range);
+  Status serve(Peer& peer, std::uint64_t id, const SessionHandle& session, ByteRange range);
   void await(Future<View> view, const Session& session, std::uint32_t node, std::uint64_t id);
   void answer(std::uint32_t node, std::uint64_t id, Result<View> view);
   void refuse(Peer& peer, std::uint64_t id, const Error& why);
@@ -120,7 +124,7 @@ class NodeLinks final : public Chores,
   static std::uint64_t drop_sent(Peer& peer);
   void let_bulk_arrive();
   static void lose_bulk(Peer& peer);
-  void open(Peer& peer, std::span<const std::byte> text);
+  Status open(Peer& peer, std::span<const std::byte> text);
   void leave(Peer& peer, std::uint64_t number);
   void part(Peer& peer);
 

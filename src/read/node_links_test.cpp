@@ -6,11 +6,15 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <poll.h>
+
 #include "comm/in_process.hpp"
+#include "comm/message_testing.hpp"
 #include "read/testing.hpp"
 
 namespace forebay::read {
@@ -153,6 +157,72 @@ TEST(NodeLinks, end_after_the_copies_that_others_read_for_their_views) {
     links.reset();
     EXPECT_TRUE(copy.copy->finished());
   });
+}
+
+/// A link that sends what no agent sends, to one that has asked for a splinter.
+class Silent final : public comm::LinkReceiver {
+ public:
+  Result<std::span<std::byte>> place(comm::Link& /*link*/,
+                                     const comm::LinkHeader& /*header*/) override {
+    return std::span<std::byte>();
+  }
+  Status received(comm::Link& /*link*/,
+                  const comm::LinkHeader& /*header*/,
+                  std::span<const std::byte> /*payload*/) override {
+    return {};
+  }
+};
+
+void forge(const Ranks& ranks, std::mt19937 random) {
+  const std::vector<comm::Rank> agents{{0}, {1}};
+  const auto links = comm::connect_agents(*ranks, agents, {}).value();
+  comm::Link& link = *links.front();
+  const std::vector<std::byte> payload(100, std::byte{7});
+  for (int message = 0; message < 5; ++message) {
+    comm::LinkHeader header{.kind = static_cast<std::uint32_t>(random() % 9)};
+    for (std::uint64_t& word : header.words)
+      word = random() % 3 == 0 ? random() : 0;
+    std::ignore = link.send(header, std::span(payload).first(random() % payload.size()));
+  }
+  Silent silent;
+  EXPECT_TRUE(eventually([&] {
+    std::ignore = link.attend(POLLIN | POLLOUT, silent);
+    return link.end().has_value();
+  }));
+}
+
+// An answer without bytes ended the process, as there was no request that it was for.
+TEST(NodeLinks, malformed_messages_close_the_link_and_nothing_else) {
+  for (unsigned round = 0; round < 60; ++round) {
+    const auto ran =
+        comm::run_ranks({.count = 2, .per_node = 1}, [&](const Ranks& ranks) -> Status {
+          if (ranks->rank().number == 1) {
+            forge(ranks, std::mt19937(comm::kMutationSeed + round));
+            return {};
+          }
+          EventLoop loop;
+          const auto links = links_of(ranks);
+          const auto agent = std::make_shared<IdleAgent>();
+          links->set_sessions(
+              {.open = [](const OpenRequest&) -> Result<std::shared_ptr<SessionHost>> {
+                 return failure({.operation = "open"});
+               },
+               .leave = [](const SessionHandle&) {}});
+          const auto remote = links->reader(request(), {{1}, kUnit}, agent);
+          const auto session = host(loop, agent, remote);
+          session->hint(0, {0, kUnit}, Urgency::kAsked, Precision::kWhole);
+          TransferSource::Transfer transfer;
+          EXPECT_TRUE(session->next_transfer(transfer));
+          EXPECT_TRUE(remote->take(session, transfer));
+          for (int turn = 0; turn < 20; ++turn) {
+            links->attend();
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          }
+          links->end();
+          return {};
+        });
+    EXPECT_TRUE(ran) << ran.error().message();
+  }
 }
 
 }  // namespace

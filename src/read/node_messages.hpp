@@ -43,6 +43,9 @@ struct ClientWord {
   Precision precision = Precision::kWhole;
 };
 
+/// kDamage, with field and value, if no client of that session sends it.
+Status check_word(const ClientWord& word, const Geometry& geometry);
+
 /// What a client is told about a splinter that it waits for.
 enum class News : std::uint32_t {
   kChanged,     ///< look again
@@ -99,7 +102,7 @@ struct Leave {
 using NodeMessage = std::variant<Welcome, OpenRequest, Opened, Refused, Leave>;
 
 std::vector<std::byte> to_bytes(const NodeMessage& message);
-/// kDamage if it is none.
+/// kDamage, with message kind, field and value, if it is none.
 Result<NodeMessage> message_from(std::span<const std::byte> bytes);
 
 }  // namespace forebay::read

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "read/node_messages.hpp"
 
-#include <gtest/gtest.h>
+#include <random>
+
+#include <gmock/gmock.h>
+
+#include "comm/message_testing.hpp"
 
 namespace forebay::read {
 namespace {
@@ -67,9 +71,9 @@ TEST(NodeMessages, each_arrives_as_it_was_sent_or_not_at_all) {
   EXPECT_EQ(asked.access_reason, request.access_reason);
   expect_equal(asked.plan, request.plan);
 
-  const Opened opened = there_and_back(Opened{{5, 6}, {}});
+  const Opened opened = there_and_back(Opened{{5, 6}, some_plan()});
   EXPECT_EQ(opened.handle, (SessionHandle{5, 6}));
-  expect_equal(opened.plan, {});
+  expect_equal(opened.plan, some_plan());
 
   const Error why({.kind = ErrorClass::kLimit, .operation = "open", .path = "p", .cause = "c"});
   const Refused refused = there_and_back(Refused{{8, 9}, why});
@@ -77,6 +81,58 @@ TEST(NodeMessages, each_arrives_as_it_was_sent_or_not_at_all) {
   EXPECT_EQ(refused.why.message(), why.message());
 
   EXPECT_EQ(there_and_back(Leave{{1, 3}}).handle, (SessionHandle{1, 3}));
+}
+
+TEST(NodeMessages, malformed_bytes_are_refused_by_field) {
+  const Error why({.kind = ErrorClass::kLimit, .operation = "open", .path = "p", .cause = "c"});
+  const std::vector<NodeMessage> all{
+      Welcome{.row = 7},
+      OpenRequest{{1, 2}, {3, 4}, some_plan(), "/a/file", Access::kBuffered, "so"},
+      Opened{{5, 6}, some_plan()}, Refused{{8, 9}, why}, Leave{{1, 3}}};
+  for (const NodeMessage& message : all)
+    comm::expect_safe_decoding(to_bytes(message), message_from);
+}
+
+TEST(NodeMessages, values_out_of_range_are_refused_by_field) {
+  const auto message_of = [](const NodeMessage& message) {
+    const auto decoded = message_from(to_bytes(message));
+    return decoded ? std::string() : decoded.error().message();
+  };
+  const OpenRequest request{{1, 2}, {3, 4}, some_plan(), "/a/file", Access::kBuffered, "so"};
+  OpenRequest beyond = request;
+  beyond.extent = {INT64_MAX, 1};
+  EXPECT_THAT(message_of(beyond), testing::HasSubstr("'open': field 'extent.size' is 1"));
+  OpenRequest access = request;
+  access.access = Access{9};
+  EXPECT_THAT(message_of(access), testing::HasSubstr("'open': field 'access' is 9"));
+  ReadPlan plan = some_plan();
+  plan.splinter_bytes = 0;
+  EXPECT_THAT(message_of(Opened{{5, 6}, plan}),
+              testing::HasSubstr("'opened': field 'plan.splinter_bytes' is 0"));
+  plan = some_plan();
+  plan.retirement = Retirement{7};
+  EXPECT_THAT(message_of(Opened{{5, 6}, plan}),
+              testing::HasSubstr("'opened': field 'plan.retirement' is 7"));
+}
+
+TEST(NodeMessages, malformed_words_are_refused_by_field) {
+  const Geometry geometry({0, 100'000}, 4096);
+  const ClientWord good{.splinter = 7, .part = {0, 4096}, .kind = ClientWord::Kind::kAwait};
+  EXPECT_TRUE(check_word(good, geometry));
+  std::mt19937 random(comm::kMutationSeed);
+  for (int round = 0; round < comm::kMutations; ++round) {
+    ClientWord word = good;
+    auto* const raw = reinterpret_cast<std::byte*>(&word);
+    raw[random() % sizeof word] = static_cast<std::byte>(random());
+    const Status checked = check_word(word, geometry);
+    const bool is_right = word.splinter < geometry.count() && word.part.first < word.part.last &&
+                          geometry.whole(word.splinter).covers(word.part) &&
+                          word.kind <= ClientWord::Kind::kAwait &&
+                          word.urgency <= Urgency::kBlocked && word.precision <= Precision::kExact;
+    EXPECT_EQ(checked.has_value(), is_right);
+    if (checked) continue;
+    EXPECT_THAT(checked.error().message(), testing::ContainsRegex("field '.+' is [0-9]+"));
+  }
 }
 
 TEST(NodeMessages, unknown_kinds_are_damage) {

@@ -329,21 +329,22 @@ Status RuntimeCore::serve() {
                     .cause = "this rank computes (Role::kCompute): only ranks whose "
                              "Runtime::role() is Role::kAgent serve"});
   }
-  if (summons_ && *summons_) serve_datasets(**summons_);
+  const Status served = summons_ && *summons_ ? serve_datasets(**summons_) : Status();
   if (served_.valid()) served_.wait();
-  return {};
+  return served;
 }
 
 /// Until the first rank has ended: without it nothing is opened any more.
-void RuntimeCore::serve_datasets(write::Summons& summons) {
+Status RuntimeCore::serve_datasets(write::Summons& summons) {
   while (const auto told = summons.next()) {
     auto decision = write::decision_from(*told);
-    // Those who open it are told what goes wrong; here nobody asks.
-    FOREBAY_ASSERT(decision);
+    if (!decision) return failure(decision.error());
+    // The ranks that open it receive what goes wrong.
     std::ignore =
         datasets_.join(*division_->computing_first, std::move(*decision), dataset_request());
   }
   datasets_.wait_for_joined();
+  return {};
 }
 
 /// How the file of a session is read here: as the rank found that asks for it, or as this node
@@ -374,9 +375,7 @@ std::shared_ptr<read::RemoteReader> RuntimeCore::remote_of(
     const std::shared_ptr<read::Agent>& agent) const {
   const auto links = node_links_.lock();
   if (!links || plan.agent_nodes.empty()) return nullptr;
-  read::OpenRequest for_others = request;
-  for_others.access.reset();
-  return links->reader(for_others, {plan.agent_nodes, plan.agent_stripe_bytes}, agent);
+  return links->reader(request, {plan.agent_nodes, plan.agent_stripe_bytes}, agent);
 }
 
 /// On the agent's thread: a session for clients.

@@ -106,7 +106,7 @@ class RuntimeCore {
                                                 const std::shared_ptr<read::Agent>& agent) const;
   write::OpenRequest dataset_request() const;
   Result<std::unique_ptr<write::Summons>> connect_to_first() const;
-  void serve_datasets(write::Summons& summons);
+  Status serve_datasets(write::Summons& summons);
 
   const detail::OriginProcess origin_;
   const RuntimeOptions options_;

@@ -68,6 +68,9 @@ bool SessionBooks::attach(std::span<std::byte> table, std::span<std::byte> ledge
   const auto& header = *std::launder(reinterpret_cast<const TableHeader*>(table.data()));
   if (header.magic != kMagic || header.version != kVersion) return false;
   const BooksShape shape = header.shape;
+  // By division: the product of two such numbers may wrap.
+  const std::size_t row_marks = Ledger::size_of(1, shape.slots_max);
+  if (shape.clients == 0 || row_marks > ledger.size() / sizeof(Mark) / shape.clients) return false;
   if (table.size() < table_bytes(shape) || ledger.size() < ledger_bytes(shape)) return false;
   lay_over(shape, table, ledger);
   return true;

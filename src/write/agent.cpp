@@ -13,6 +13,7 @@
 #include "base/sleep_until_ready.hpp"
 #include "comm/error_bytes.hpp"
 #include "write/leftovers.hpp"
+#include "write/letter_bytes.hpp"
 
 namespace forebay::write {
 
@@ -195,7 +196,12 @@ void Agent::send_in_place(comm::Rank to,
   if (office_) std::ignore = office_->send(to, header, payload, std::move(on_sent));
 }
 
+Status Agent::check(comm::Rank from, const comm::LinkHeader& header) const {
+  return check_letter(header, from.number, rank_.number, routes_);
+}
+
 Result<std::span<std::byte>> Agent::place(comm::Rank from, const comm::LinkHeader& header) {
+  if (Status good = check(from, header); !good) return failure(good.error());
   if (header.kind == static_cast<std::uint32_t>(LetterKind::kBytes))
     return writer_.room_for(from, header.words[0], header.payload_bytes);
   comm::Bytes& bytes = payloads_[from.number];
@@ -206,19 +212,19 @@ Result<std::span<std::byte>> Agent::place(comm::Rank from, const comm::LinkHeade
 Status Agent::received(comm::Rank from,
                        const comm::LinkHeader& header,
                        std::span<const std::byte> payload) {
+  if (Status good = check(from, header); !good) return good;
   if (header.kind == static_cast<std::uint32_t>(LetterKind::kBytes)) {
     if (!payload.empty()) writer_.bytes_came(from, header.words[0]);
     return {};
   }
   // Reading may lead to other letters, but to none of this rank before this one has been read.
   const comm::Bytes kept = payload.empty() ? comm::Bytes() : std::move(payloads_[from.number]);
-  read(from, header, kept);
-  return {};
+  return read(from, header, kept);
 }
 
-void Agent::read(comm::Rank from,
-                 const comm::LinkHeader& header,
-                 std::span<const std::byte> payload) {
+Status Agent::read(comm::Rank from,
+                   const comm::LinkHeader& header,
+                   std::span<const std::byte> payload) {
   switch (static_cast<LetterKind>(header.kind)) {
     case LetterKind::kSend:
     case LetterKind::kTaken:
@@ -242,61 +248,98 @@ void Agent::read(comm::Rank from,
     case LetterKind::kMissing:
     case LetterKind::kLeave:
       return read_as_coordinator(from, header, payload);
-    case LetterKind::kWritten:
-      if (member_) member_->written(step_of(header), payload);
-      return;
+    case LetterKind::kWritten: {
+      auto places = comm::list_from<std::uint64_t>("written", payload);
+      if (!places) return failure(places.error());
+      return member_ ? member_->written(step_of(header), std::move(*places)) : Status();
+    }
     case LetterKind::kResolved:
       return read_resolved(header, payload);
     case LetterKind::kGone:
-      return read_gone(header, payload);
+      return read_gone(from, header, payload);
     case LetterKind::kPruned:
       return read_pruned(header);
     case LetterKind::kAllLeft:
       all_left_ = true;
-      return;
+      return {};
     case LetterKind::kHello:
     case LetterKind::kBytes:
-      return;
+      return {};
   }
+  return {};
 }
 
-void Agent::read_gone(const comm::LinkHeader& header, std::span<const std::byte> payload) {
-  const comm::Rank gone{static_cast<std::uint32_t>(header.words[0])};
-  if (gone.number == Routes::coordinator()) return office_->close(gone, comm::error_from(payload));
-  if (owner_) owner_->gone(gone, comm::error_from(payload));
+Status Agent::read_gone(comm::Rank from,
+                        const comm::LinkHeader& header,
+                        std::span<const std::byte> payload) {
+  const auto why = comm::error_from(payload);
+  if (!why) return failure(why.error());
+  const std::uint64_t number = header.words[0];
+  const bool is_coordinator = number == Routes::coordinator();
+  // The coordinator names any rank, others name the coordinator.
+  if (number >= rank_count_ || (!is_coordinator && from.number != Routes::coordinator()))
+    return failure(malformed(LetterKind::kGone, "rank", number, "cannot be gone by this sender"));
+  const comm::Rank gone{static_cast<std::uint32_t>(number)};
+  if (is_coordinator)
+    office_->close(gone, *why);
+  else if (owner_)
+    owner_->gone(gone, *why);
+  return {};
 }
 
-void Agent::read_pruned(const comm::LinkHeader& header) {
-  const format::DataFileName name{header.words[0], static_cast<std::uint32_t>(header.words[1])};
-  setup_.lane->recycle(name, [](const Status& /*done*/) {});
+Status Agent::read_pruned(const comm::LinkHeader& header) {
+  const auto file = small_word(header, 1);
+  if (!file) return failure(file.error());
+  if (*file >= routes_.file_count() || routes_.owner_of(*file) != rank_.number)
+    return failure(malformed(LetterKind::kPruned, "file", *file, "must be a file of this rank"));
+  if (header.words[0] < setup_.first_group)
+    return failure(
+        malformed(LetterKind::kPruned, "group", header.words[0], "must be one of this opening"));
+  setup_.lane->recycle({header.words[0], *file}, [](const Status& /*done*/) {});
+  return {};
 }
 
-void Agent::read_as_writer(comm::Rank from,
-                           const comm::LinkHeader& header,
-                           std::span<const std::byte> payload) {
+Status Agent::read_as_writer(comm::Rank from,
+                             const comm::LinkHeader& header,
+                             std::span<const std::byte> payload) {
   const auto& words = header.words;
   const bool is_relayed = (words[0] & kRelayed) != 0;
   switch (static_cast<LetterKind>(header.kind)) {
     case LetterKind::kSend:
-      return is_relayed ? writer_.send_bytes(from, words[0]) : member_->send_bytes(from, words[0]);
+      if (is_relayed) return writer_.send_bytes(from, words[0]);
+      return member_ ? member_->send_bytes(from, words[0]) : Status();
     case LetterKind::kTaken:
-      return is_relayed ? writer_.taken(words[0]) : member_->taken(words[0]);
-    case LetterKind::kOffer:
-      return writer_.offered(from, letter_from<OfferLetter>(payload));
-    case LetterKind::kFinish:
-      return writer_.finish(step_of(header), from.number, static_cast<std::uint32_t>(words[2]));
+      if (is_relayed) return writer_.taken(words[0]);
+      return member_ ? member_->taken(words[0]) : Status();
+    case LetterKind::kOffer: {
+      const auto letter = offer_from(payload);
+      return letter ? writer_.offered(from, *letter) : failure(letter.error());
+    }
+    case LetterKind::kFinish: {
+      const auto regions = small_word(header, 2);
+      if (!regions) return failure(regions.error());
+      return writer_.finish(step_of(header), from.number, *regions);
+    }
     case LetterKind::kGo:
-      return writer_.go(step_of(header), static_cast<RoundMeans>(words[2]),
-                        list_from<ByteRange>(payload));
+      return read_go(header, payload);
     default:
       return writer_.placed(words[0], words[1]);
   }
 }
 
-void Agent::read_as_owner(comm::Rank from,
-                          const comm::LinkHeader& header,
-                          std::span<const std::byte> payload) {
-  if (!owner_) return;
+Status Agent::read_go(const comm::LinkHeader& header, std::span<const std::byte> payload) {
+  const std::uint64_t means = header.words[2];
+  if (means > static_cast<std::uint64_t>(RoundMeans::kAggregated))
+    return failure(malformed(LetterKind::kGo, "means", means, "must be 0 to 2"));
+  auto rounds = comm::list_from<ByteRange>("go", payload);
+  if (!rounds) return failure(rounds.error());
+  return writer_.go(step_of(header), static_cast<RoundMeans>(means), std::move(*rounds));
+}
+
+Status Agent::read_as_owner(comm::Rank from,
+                            const comm::LinkHeader& header,
+                            std::span<const std::byte> payload) {
+  if (!owner_) return {};
   const auto& words = header.words;
   switch (static_cast<LetterKind>(header.kind)) {
     case LetterKind::kAskPlace:
@@ -304,48 +347,103 @@ void Agent::read_as_owner(comm::Rank from,
     case LetterKind::kTrim:
       return owner_->trim(words[0], {words[1], words[2]}, words[3]);
     case LetterKind::kTurnOver:
-      return owner_->turn_over(from);
+      owner_->turn_over(from);
+      return {};
     case LetterKind::kStillWriting:
-      return owner_->still_writing(from);
-    case LetterKind::kReady:
-      return owner_->ready(from, step_of(header), list_from<ByteRange>(payload));
+      owner_->still_writing(from);
+      return {};
+    case LetterKind::kReady: {
+      auto ranges = comm::list_from<ByteRange>("ready", payload);
+      if (!ranges) return failure(ranges.error());
+      return owner_->ready(from, step_of(header), std::move(*ranges));
+    }
     case LetterKind::kAskMissing:
-      return owner_->tell_missing(step_of(header));
+      owner_->tell_missing(step_of(header));
+      return {};
     default:
       return owner_->part_came(from, step_of(header), payload, words[2]);
   }
 }
 
-void Agent::read_as_coordinator(comm::Rank from,
-                                const comm::LinkHeader& header,
-                                std::span<const std::byte> payload) {
-  if (!coordinator_) return;
+Status Agent::read_as_coordinator(comm::Rank from,
+                                  const comm::LinkHeader& header,
+                                  std::span<const std::byte> payload) {
+  if (!coordinator_) return {};
   switch (static_cast<LetterKind>(header.kind)) {
-    case LetterKind::kAnnounce:
-      return coordinator_->announced(from, step_of(header), payload);
-    case LetterKind::kFailed:
-      return coordinator_->failed(from, step_of(header), comm::error_from(payload));
-    case LetterKind::kClaims:
-      return coordinator_->claimed(step_of(header), static_cast<std::uint32_t>(header.words[2]),
-                                   payload);
+    case LetterKind::kAnnounce: {
+      const auto fields = fields_from(payload);
+      if (!fields) return failure(fields.error());
+      coordinator_->announced(from, step_of(header), *fields);
+      return {};
+    }
+    case LetterKind::kFailed: {
+      const auto why = comm::error_from(payload);
+      if (!why) return failure(why.error());
+      coordinator_->failed(from, step_of(header), *why);
+      return {};
+    }
+    case LetterKind::kClaims: {
+      const std::uint64_t file = header.words[2];
+      if (Status good = check_file(LetterKind::kClaims, from, file); !good) return good;
+      coordinator_->claimed(step_of(header), static_cast<std::uint32_t>(file), payload);
+      return {};
+    }
     case LetterKind::kSealed:
-      return coordinator_->sealed(from, letter_from<SealedLetter>(payload));
+      return read_sealed(from, header, payload);
     case LetterKind::kMissing:
-      return coordinator_->missing(step_of(header), static_cast<std::uint32_t>(header.words[2]),
-                                   list_from<std::uint32_t>(payload));
+      return read_missing(from, header, payload);
     default:
-      return coordinator_->leave(from);
+      coordinator_->leave(from);
+      return {};
   }
 }
 
-void Agent::read_resolved(const comm::LinkHeader& header, std::span<const std::byte> payload) {
+/// The sender must own the file.
+Status Agent::check_file(LetterKind kind, comm::Rank from, std::uint64_t file) const {
+  const bool is_its =
+      file < routes_.file_count() && routes_.owner_of(static_cast<FileNumber>(file)) == from.number;
+  if (is_its) return {};
+  return failure(malformed(kind, "file", file, "must be a file of the sender"));
+}
+
+Status Agent::read_sealed(comm::Rank from,
+                          const comm::LinkHeader& header,
+                          std::span<const std::byte> payload) {
+  const auto letter = sealed_from(payload);
+  if (!letter) return failure(letter.error());
+  if (letter->step != step_of(header))
+    return failure(
+        malformed(LetterKind::kSealed, "step", letter->step.step, "must be that of the header"));
+  if (Status good = check_file(LetterKind::kSealed, from, letter->file); !good) return good;
+  coordinator_->sealed(from, *letter);
+  return {};
+}
+
+Status Agent::read_missing(comm::Rank from,
+                           const comm::LinkHeader& header,
+                           std::span<const std::byte> payload) {
+  if (Status good = check_file(LetterKind::kMissing, from, header.words[2]); !good) return good;
+  const auto ranks = comm::list_from<std::uint32_t>("missing", payload);
+  if (!ranks) return failure(ranks.error());
+  coordinator_->missing(step_of(header), static_cast<std::uint32_t>(header.words[2]), *ranks);
+  return {};
+}
+
+Status Agent::read_resolved(const comm::LinkHeader& header, std::span<const std::byte> payload) {
   const StepName step = step_of(header);
+  if (header.words[2] > static_cast<std::uint64_t>(StepFate::kUnknown))
+    return failure(malformed(LetterKind::kResolved, "fate", header.words[2], "must be 0 to 2"));
   const auto fate = static_cast<StepFate>(header.words[2]);
-  const bool is_published = fate == StepFate::kPublished;
-  const Status outcome = is_published ? Status() : Status(tl::unexpect, comm::error_from(payload));
+  Status outcome;
+  if (fate != StepFate::kPublished) {
+    const auto why = comm::error_from(payload);
+    if (!why) return failure(why.error());
+    outcome = failure(*why);
+  }
   writer_.resolved(step, outcome);
   if (owner_) owner_->resolved(step, fate, outcome);
   if (member_) member_->resolved(step, outcome);
+  return {};
 }
 
 void Agent::lost(comm::Rank peer, const Error& why) {

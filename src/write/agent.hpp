@@ -104,20 +104,21 @@ class Agent final : public AgentContext, private comm::PostReceiver {
                   const comm::LinkHeader& header,
                   std::span<const std::byte> payload) override;
   void lost(comm::Rank peer, const Error& why) override;
-  void read(comm::Rank from, const comm::LinkHeader& header, std::span<const std::byte> payload);
-  void read_as_writer(comm::Rank from,
-                      const comm::LinkHeader& header,
-                      std::span<const std::byte> payload);
-  void read_as_owner(comm::Rank from,
-                     const comm::LinkHeader& header,
-                     std::span<const std::byte> payload);
-  void read_as_coordinator(comm::Rank from,
-                           const comm::LinkHeader& header,
-                           std::span<const std::byte> payload);
-  void read_gone(const comm::LinkHeader& header, std::span<const std::byte> payload);
+  Status check(comm::Rank from, const comm::LinkHeader& header) const;
+  Status check_file(LetterKind kind, comm::Rank from, std::uint64_t file) const;
+  // An Error of class kDamage ends all there is to the sender.
+  using Payload = std::span<const std::byte>;
+  Status read(comm::Rank from, const comm::LinkHeader& header, Payload payload);
+  Status read_as_writer(comm::Rank from, const comm::LinkHeader& header, Payload payload);
+  Status read_go(const comm::LinkHeader& header, Payload payload);
+  Status read_as_owner(comm::Rank from, const comm::LinkHeader& header, Payload payload);
+  Status read_as_coordinator(comm::Rank from, const comm::LinkHeader& header, Payload payload);
+  Status read_sealed(comm::Rank from, const comm::LinkHeader& header, Payload payload);
+  Status read_missing(comm::Rank from, const comm::LinkHeader& header, Payload payload);
+  Status read_gone(comm::Rank from, const comm::LinkHeader& header, Payload payload);
+  Status read_pruned(const comm::LinkHeader& header);
+  Status read_resolved(const comm::LinkHeader& header, Payload payload);
   void lose_coordinator(const Error& why);
-  void read_pruned(const comm::LinkHeader& header);
-  void read_resolved(const comm::LinkHeader& header, std::span<const std::byte> payload);
 
   Setup setup_;
   std::unique_ptr<comm::PostOffice> office_;  ///< null after the end

@@ -6,12 +6,16 @@
 #include <map>
 #include <utility>
 
+#include "comm/message_bytes.hpp"
 #include "format/box_overlap.hpp"
-#include "write/byte_lists.hpp"
+#include "format/records.hpp"
 
 namespace forebay::write {
 
 namespace {
+
+/// Of a field in a message: four lengths and the dimensions.
+constexpr std::size_t kFieldBytesMin = 36;
 
 using ClaimsByName = std::map<std::string, FieldClaims>;
 
@@ -185,29 +189,35 @@ Status check_uncontested(std::uint64_t step, const StepClaims& claims) {
 }
 
 comm::Bytes to_bytes(const StepClaims& claims) {
-  ByteWriter out;
-  out.number(static_cast<std::uint64_t>(claims.size()));
+  comm::MessageWriter out;
+  out.number(std::uint64_t{claims.size()});
   for (const FieldClaims& field : claims) {
     out.text(field.name);
-    out.list(field.parts);
+    out.list(std::span(field.parts));
     out.number(field.dimensions);
-    out.list(field.boxes);
-    out.list(field.box_ranks);
+    out.list(std::span(field.boxes));
+    out.list(std::span(field.box_ranks));
   }
-  return out.take();
+  return std::move(out).take();
 }
 
-StepClaims claims_from(std::span<const std::byte> bytes) {
-  ByteReader in(bytes);
-  StepClaims claims(in.number<std::uint64_t>());
-  for (FieldClaims& field : claims) {
-    field.name = in.text();
-    field.parts = in.list<PartClaim>();
-    field.dimensions = in.number<std::uint32_t>();
-    field.boxes = in.list<std::uint64_t>();
-    field.box_ranks = in.list<std::uint32_t>();
+Result<StepClaims> claims_from(std::span<const std::byte> bytes) {
+  comm::MessageReader in("claims", bytes);
+  StepClaims claims;
+  for (std::uint64_t left = in.count("fields", kFieldBytesMin); left > 0 && in.is_well(); --left) {
+    FieldClaims field;
+    field.name = in.text("field name");
+    field.parts = in.list<PartClaim>("parts");
+    field.dimensions = in.number<std::uint32_t>("field dimensions");
+    if (field.dimensions > format::kDimensionsMax)
+      in.reject("field dimensions", field.dimensions, "no field has as many");
+    field.boxes = in.list<std::uint64_t>("boxes");
+    field.box_ranks = in.list<std::uint32_t>("ranks of boxes");
+    if (field.boxes.size() != 2 * std::uint64_t{field.dimensions} * field.box_ranks.size())
+      in.reject("boxes", field.boxes.size(), "must be two numbers a dimension for each rank");
+    claims.push_back(std::move(field));
   }
-  FOREBAY_ASSERT(in.is_at_end());
+  if (Status whole = in.end(); !whole) return failure(whole.error());
   return claims;
 }
 

@@ -46,6 +46,7 @@ Status check_uncontested(std::uint64_t step, const StepClaims& claims);
 
 /// As the payload of a letter, and back.
 comm::Bytes to_bytes(const StepClaims& claims);
-StepClaims claims_from(std::span<const std::byte> bytes);
+/// kDamage, with field and value, if no rank sends it.
+Result<StepClaims> claims_from(std::span<const std::byte> bytes);
 
 }  // namespace forebay::write

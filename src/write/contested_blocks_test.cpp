@@ -33,7 +33,7 @@ StepClaims box_of_rank(std::uint32_t rank, const std::vector<std::uint64_t>& sta
 std::string contest_of(const std::vector<StepClaims>& files) {
   std::vector<StepClaims> arrived;
   for (const StepClaims& file : files)
-    arrived.push_back(claims_from(to_bytes(file)));
+    arrived.push_back(claims_from(to_bytes(file)).value());
   const Status checked = check_uncontested(1, merged(std::move(arrived)));
   return checked ? "" : checked.error().message();
 }

@@ -30,8 +30,11 @@ using ClaimsOfFiles = std::map<std::uint32_t, comm::Bytes>;
 Status check_files(std::uint64_t step, ClaimsOfFiles& claims) {
   std::vector<StepClaims> files;
   files.reserve(claims.size());
-  for (auto& [file, bytes] : claims)
-    files.push_back(claims_from(std::exchange(bytes, {})));
+  for (auto& [file, bytes] : claims) {
+    auto of_file = claims_from(std::exchange(bytes, {}));
+    if (!of_file) return failure(of_file.error());
+    files.push_back(std::move(*of_file));
+  }
   return check_uncontested(step, merged(std::move(files)));
 }
 
@@ -48,11 +51,11 @@ Coordinator::Collected* Coordinator::find_or_begin(const StepName& step) {
 
 void Coordinator::announced(comm::Rank from,
                             const StepName& step,
-                            std::span<const std::byte> fields) {
+                            const std::vector<format::FieldDefinition>& fields) {
   Collected* const collected = find_or_begin(step);
   if (collected == nullptr) return;
   collected->announced.insert(from.number);
-  for (format::FieldDefinition& field : fields_from(fields)) {
+  for (const format::FieldDefinition& field : fields) {
     const auto known = collected->fields.try_emplace(field.name, Known{field, from.number}).first;
     if (known->second.field == field) continue;
     const std::string cause = "field '" + field.name + "' is " + description_of(field) +

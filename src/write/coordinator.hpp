@@ -36,7 +36,9 @@ class Coordinator {
         lease_(lease),
         first_group_(first_group) {}
 
-  void announced(comm::Rank from, const StepName& step, std::span<const std::byte> fields);
+  void announced(comm::Rank from,
+                 const StepName& step,
+                 const std::vector<format::FieldDefinition>& fields);
   void failed(comm::Rank from, const StepName& step, const Error& why);
   /// A piece of a file's StepClaims; pieces come in their order, and before the file is sealed.
   void claimed(const StepName& step, std::uint32_t file, std::span<const std::byte> piece);

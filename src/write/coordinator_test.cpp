@@ -41,8 +41,8 @@ WritePlan plan(std::uint32_t keep = 0) {
   return plan;
 }
 
-comm::Bytes fields(ElementType type = ElementType::kFloat64) {
-  return fields_to_bytes({{.name = "density", .type = type}});
+std::vector<format::FieldDefinition> fields(ElementType type = ElementType::kFloat64) {
+  return {{.name = "density", .type = type}};
 }
 
 /// What all ranks were told of a step.
@@ -102,7 +102,7 @@ class CoordinatorAlone : public ::testing::Test {
       found.back().told.insert(letter.to);
       found.back().fate = fate;
       if (fate != StepFate::kPublished)
-        found.back().failure = comm::error_from(letter.payload).message();
+        found.back().failure = comm::error_from(letter.payload).value().message();
     }
     return found;
   }

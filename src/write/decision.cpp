@@ -3,16 +3,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <limits>
 #include <optional>
-#include <string_view>
+#include <span>
 #include <utility>
 
 #include <sys/stat.h>
 
-#include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "comm/message_bytes.hpp"
 #include "format/repair.hpp"
 #include "write/fence.hpp"
 #include "write/leftovers.hpp"
@@ -78,12 +77,6 @@ LeaseOptions lease_options(LogSink* log) {
   return options;
 }
 
-/// What travels before the path and the plan.
-struct Head {
-  Found found;
-  std::uint64_t path_bytes = 0;
-};
-
 }  // namespace
 
 Result<Decision> decide(const std::string& path,
@@ -131,24 +124,36 @@ Result<Decision> decide(const std::string& path,
 
 /// A plan travels as the text that people write; its reason with it.
 comm::Bytes bytes_of(const Decision& decision) {
-  const std::string text = decision.path + to_toml(decision.plan);
-  const Head head{decision.found, decision.path.size()};
-  comm::Bytes bytes(sizeof head + text.size());
-  std::memcpy(bytes.data(), &head, sizeof head);
-  std::memcpy(bytes.data() + sizeof head, text.data(), text.size());
-  return bytes;
+  const Found& found = decision.found;
+  comm::MessageWriter out;
+  out.list(std::span<const std::byte>(found.dataset));
+  out.number(found.first_group);
+  out.number(found.newest_step);
+  out.number(found.newest_bytes);
+  out.flag(found.has_steps);
+  out.number(found.lease);
+  out.text(decision.path);
+  out.text(to_toml(decision.plan));
+  return std::move(out).take();
 }
 
 Result<Decision> decision_from(std::span<const std::byte> bytes) {
-  Head head;
-  FOREBAY_ASSERT(bytes.size() >= sizeof head);
-  std::memcpy(&head, bytes.data(), sizeof head);
-  const auto rest = bytes.subspan(sizeof head);
-  const std::string_view text(reinterpret_cast<const char*>(rest.data()), rest.size());
-  FOREBAY_ASSERT(text.size() >= head.path_bytes);
-  Decision decision{.path = std::string(text.substr(0, head.path_bytes))};
-  decision.found = head.found;
-  auto plan = write_plan_from(text.substr(head.path_bytes), decision.path);
+  comm::MessageReader in("decision", bytes);
+  Decision decision;
+  Found& found = decision.found;
+  const auto dataset = in.bytes("dataset");
+  if (dataset.size() != found.dataset.size())
+    in.reject("dataset", dataset.size(), "must have 16 bytes");
+  if (in.is_well()) std::ranges::copy(dataset, found.dataset.begin());
+  found.first_group = in.number<std::uint64_t>("first group");
+  found.newest_step = in.number<std::uint64_t>("newest step");
+  found.newest_bytes = in.number<std::uint64_t>("newest bytes");
+  found.has_steps = in.flag("has steps");
+  found.lease = in.number<std::uint64_t>("lease");
+  decision.path = in.text("path");
+  const std::string text = in.text("plan");
+  if (Status whole = in.end(); !whole) return failure(whole.error());
+  auto plan = write_plan_from(text, decision.path);
   if (!plan) return failure(plan.error());
   decision.plan = std::move(*plan);
   return decision;

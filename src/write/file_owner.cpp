@@ -12,6 +12,7 @@
 #include "write/aligned_bytes.hpp"
 #include "write/dense_rounds.hpp"
 #include "write/index_of_step.hpp"
+#include "write/letter_bytes.hpp"
 
 namespace forebay::write {
 
@@ -85,7 +86,8 @@ void FileOwner::made(std::uint64_t group, const Result<std::shared_ptr<DataFile>
 
 /// Notes that the step uses the file of its group; false if the step is over, or cannot be.
 bool FileOwner::use(const StepName& step) {
-  if (failed_.contains(step)) return false;
+  // Of a step that was published nothing is to come: its file must not be made anew.
+  if (failed_.contains(step) || (newest_published_ && step <= *newest_published_)) return false;
   make(step.group);
   const auto found = groups_.find(step.group);
   if (found == groups_.end()) {
@@ -118,16 +120,21 @@ void FileOwner::refuse_another(const StepName& step, std::uint64_t in_its_place)
                                " was begun by another rank in its place"));
 }
 
-void FileOwner::asked(comm::Rank writer,
-                      const StepName& step,
-                      std::uint64_t question,
-                      std::uint64_t bytes) {
+Status FileOwner::asked(comm::Rank writer,
+                        const StepName& step,
+                        std::uint64_t question,
+                        std::uint64_t bytes) {
+  if (bytes > kRegionBytesMax)
+    return failure(malformed(LetterKind::kAskPlace, "bytes", bytes, "no region is that long"));
   const Question asked{writer, step, question, bytes};
-  if (!use(step)) return;
-  if (context_.plan().schedule != Schedule::kBaton || holder_ == std::optional(writer))
-    return answer(asked);
+  if (!use(step)) return {};
+  if (context_.plan().schedule != Schedule::kBaton || holder_ == std::optional(writer)) {
+    answer(asked);
+    return {};
+  }
   queue_.push_back(asked);
   give_turn(std::chrono::steady_clock::now());
+  return {};
 }
 
 void FileOwner::answer(const Question& question) {
@@ -137,21 +144,34 @@ void FileOwner::answer(const Question& question) {
   if (holder_ == std::optional(question.writer)) still_writing(question.writer);
   const std::uint64_t alignment = context_.plan().alignment_bytes;
   const std::uint64_t place = format::round_up(its.end, alignment);
+  if (place > kRegionBytesMax || question.bytes > kRegionBytesMax - place) {
+    const Error full =
+        malformed(LetterKind::kAskPlace, "bytes", question.bytes, "the file would be too long");
+    return context_.report_failure(question.step, on_rank(full, question.writer.number));
+  }
   its.end = place + format::round_up(question.bytes, alignment);
   its.places.insert_or_assign(place, Place{question.step, its.end - place});
   context_.send(question.writer, LetterKind::kPlace, {question.number, place}, {});
 }
 
-void FileOwner::trim(std::uint64_t group, const ByteRange& room, std::uint64_t needed_bytes) {
+Status FileOwner::trim(std::uint64_t group, const ByteRange& room, std::uint64_t needed_bytes) {
+  if (room.size > kRegionBytesMax || needed_bytes > room.size)
+    return failure(malformed(LetterKind::kTrim, "bytes needed", needed_bytes,
+                             "must be within the " + std::to_string(room.size) + " asked for"));
   const auto found = groups_.find(group);
-  if (found == groups_.end()) return;
+  if (found == groups_.end()) return {};
   const std::uint64_t alignment = context_.plan().alignment_bytes;
   GroupFile& its = found->second;
+  const auto place = its.places.find(room.offset);
+  if (place == its.places.end()) return {};  // of a step that is over
+  if (place->second.bytes != format::round_up(room.size, alignment))
+    return failure(malformed(LetterKind::kTrim, "bytes asked for", room.size,
+                             "must be the size of the place"));
   // Behind it something else may lie by now; then the room is lost.
-  if (its.end != room.offset + format::round_up(room.size, alignment)) return;
-  its.end = room.offset + format::round_up(needed_bytes, alignment);
-  if (const auto place = its.places.find(room.offset); place != its.places.end())
-    place->second.bytes = its.end - room.offset;
+  if (its.end != room.offset + place->second.bytes) return {};
+  place->second.bytes = format::round_up(needed_bytes, alignment);
+  its.end = room.offset + place->second.bytes;
+  return {};
 }
 
 void FileOwner::turn_over(comm::Rank writer) {
@@ -188,11 +208,20 @@ std::optional<TimePoint> FileOwner::due() const noexcept {
   return held_since_ + kTurnLease;
 }
 
-void FileOwner::ready(comm::Rank from, const StepName& step, std::vector<ByteRange> ranges) {
-  if (!use(step)) return;
+Status FileOwner::ready(comm::Rank from, const StepName& step, std::vector<ByteRange> ranges) {
+  if (context_.plan().schedule != Schedule::kCollective)
+    return failure(malformed(LetterKind::kReady, "step", step.step,
+                             "the schedule of this plan is not collective"));
+  for (const ByteRange& range : ranges)
+    if (range.offset > kRegionBytesMax || range.size > kRegionBytesMax)
+      return failure(
+          malformed(LetterKind::kReady, "range offset", range.offset, "no file is that long"));
+  if (!use(step)) return {};
   Parts& parts = steps_[step];
-  parts.ranges[from.number] = std::move(ranges);
+  if (!parts.ranges.emplace(from.number, std::move(ranges)).second)
+    return failure(malformed(LetterKind::kReady, "step", step.step, "must be said once"));
   go(step, parts);
+  return {};
 }
 
 void FileOwner::go(const StepName& step, const Parts& parts) {
@@ -203,25 +232,46 @@ void FileOwner::go(const StepName& step, const Parts& parts) {
   for (const auto& [rank, ranges] : parts.ranges)
     all.insert(all.end(), ranges.begin(), ranges.end());
   const RoundMeans means = means_for(groups_.at(step.group).file->access(), all);
-  const comm::Bytes rounds = bytes_of_list<ByteRange>(dense_rounds(std::move(all)));
+  const comm::Bytes rounds = comm::bytes_of_list<ByteRange>(dense_rounds(std::move(all)));
   const auto words = words_of(step, static_cast<std::uint64_t>(means));
   for (const std::uint32_t rank : ranks_)
     context_.send(comm::Rank{rank}, LetterKind::kGo, words, rounds);
 }
 
-void FileOwner::part_came(comm::Rank from,
-                          const StepName& step,
-                          std::span<const std::byte> bytes,
-                          std::uint64_t all_bytes) {
-  if (!use(step)) return;
+/// Blocks lie in places that were given.
+Status FileOwner::check_part(const RankStep& part, const StepName& step) const {
+  if (part.step != step.step)
+    return failure(malformed(LetterKind::kPart, "step", part.step, "must be that of the letter"));
+  const std::uint64_t end = groups_.at(step.group).end;
+  for (const BlockRecord& block : part.blocks)
+    if (block.offset > end || block.stored_bytes > end - block.offset)
+      return failure(malformed(LetterKind::kPart, "block offset", block.offset,
+                               "must begin a block that ends before " + std::to_string(end)));
+  return {};
+}
+
+Status FileOwner::part_came(comm::Rank from,
+                            const StepName& step,
+                            std::span<const std::byte> bytes,
+                            std::uint64_t all_bytes) {
+  if (!use(step)) return {};
   Parts& parts = steps_[step];
+  if (parts.by_rank.contains(from.number))
+    return failure(malformed(LetterKind::kPart, "step", step.step, "its part is here already"));
   comm::Bytes& arriving = parts.arriving[from.number];
+  if (arriving.size() + bytes.size() > all_bytes)
+    return failure(malformed(LetterKind::kPart, "bytes of all pieces", all_bytes,
+                             "must not be fewer than there are"));
   arriving.insert(arriving.end(), bytes.begin(), bytes.end());
-  if (arriving.size() < all_bytes) return;
-  parts.by_rank.emplace(from.number, rank_step_from(arriving));
+  if (arriving.size() < all_bytes) return {};
+  auto part = rank_step_from(arriving);
+  if (!part) return failure(part.error());
+  if (Status good = check_part(*part, step); !good) return good;
+  parts.by_rank.emplace(from.number, std::move(*part));
   parts.arriving.erase(from.number);
   if (parts.is_asked_for) tell_missing(step);
   seal(step, parts);
+  return {};
 }
 
 void FileOwner::tell_missing(const StepName& step) {
@@ -232,7 +282,7 @@ void FileOwner::tell_missing(const StepName& step) {
   for (const std::uint32_t rank : ranks_)
     if (!parts.by_rank.contains(rank) && missing.size() <= kRanksNamed) missing.push_back(rank);
   context_.send(comm::Rank{Routes::coordinator()}, LetterKind::kMissing, words_of(step, file_),
-                bytes_of_list<std::uint32_t>(missing));
+                comm::bytes_of_list<std::uint32_t>(missing));
 }
 
 /// Once all parts are there: the index is worked out where it holds up nobody.
@@ -322,11 +372,12 @@ void FileOwner::tell_sealed(const StepName& step, const Sealing& sealing) {
                             .stored_bytes = sealing.builder->stored_bytes()};
   groups_.at(step.group).unanswered.insert(step);
   context_.send(comm::Rank{Routes::coordinator()}, LetterKind::kSealed, words_of(step),
-                bytes_of_letter(letter));
+                to_bytes(letter));
 }
 
 void FileOwner::resolved(const StepName& step, StepFate fate, const Status& outcome) {
   steps_.erase(step);
+  if (outcome) newest_published_ = step;
   const auto group = groups_.find(step.group);
   if (!outcome) {
     failed_.insert(step);

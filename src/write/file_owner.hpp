@@ -38,20 +38,24 @@ class FileOwner {
 
   /// Has the first files made.
   void start();
-  void asked(comm::Rank writer, const StepName& step, std::uint64_t question, std::uint64_t bytes);
+  // What comes from other ranks; an Error of class kDamage if it cannot be.
+  Status asked(comm::Rank writer,
+               const StepName& step,
+               std::uint64_t question,
+               std::uint64_t bytes);
   /// Of the bytes asked for at that place only so many are needed.
-  void trim(std::uint64_t group, const ByteRange& room, std::uint64_t needed_bytes);
+  Status trim(std::uint64_t group, const ByteRange& room, std::uint64_t needed_bytes);
   void turn_over(comm::Rank writer);
   /// The writer whose turn it is gets on.
   void still_writing(comm::Rank writer);
   /// Collective: `ranges` of the file are the rank's to write. Once all of the group are ready,
   /// they receive the rounds.
-  void ready(comm::Rank from, const StepName& step, std::vector<ByteRange> ranges);
+  Status ready(comm::Rank from, const StepName& step, std::vector<ByteRange> ranges);
   /// A piece of a rank's part, which has `all_bytes`; pieces come in their order.
-  void part_came(comm::Rank from,
-                 const StepName& step,
-                 std::span<const std::byte> bytes,
-                 std::uint64_t all_bytes);
+  Status part_came(comm::Rank from,
+                   const StepName& step,
+                   std::span<const std::byte> bytes,
+                   std::uint64_t all_bytes);
   /// Tells the coordinator now, and whenever it changes, which ranks' parts have not come.
   void tell_missing(const StepName& step);
   void resolved(const StepName& step, StepFate fate, const Status& outcome);
@@ -98,6 +102,7 @@ class FileOwner {
 
   bool use(const StepName& step);
   std::uint64_t failed_in(std::uint64_t group) const;
+  Status check_part(const RankStep& part, const StepName& step) const;
   void refuse_another(const StepName& step, std::uint64_t in_its_place);
   void go(const StepName& step, const Parts& parts);
   void make(std::uint64_t group);
@@ -121,6 +126,7 @@ class FileOwner {
   std::map<std::uint64_t, GroupFile> groups_;
   std::map<StepName, Parts> steps_;
   std::set<StepName> failed_;
+  std::optional<StepName> newest_published_;
   bool is_rank_gone_ = false;  ///< one of them
   std::uint64_t expected_bytes_;
   // The baton:

@@ -16,6 +16,7 @@
 #include "comm/error_bytes.hpp"
 #include "format/box.hpp"
 #include "write/contested_blocks.hpp"
+#include "write/letter_bytes.hpp"
 #include "write/role_testing.hpp"
 
 namespace forebay::write {
@@ -71,7 +72,7 @@ RankStep rank_block_of(const format::Place& start, const format::Place& count) {
   record.blocks.push_back({.offset = kPageBytes * (1 + start[0]),
                            .raw_bytes = bytes,
                            .stored_bytes = bytes,
-                           .region = 0});
+                           .region = bytes > 0 ? 0U : kNoRegion});
   record.extents = {start[0], start[1], count[0], count[1]};
   record.piece_checksums.resize(format::piece_count(bytes));
   return record;
@@ -112,7 +113,7 @@ class FileOwnerAlone : public ::testing::Test {
   std::string failure() {
     const Sent letter = context_->take_one(LetterKind::kFailed);
     EXPECT_EQ(letter.to, Routes::coordinator());
-    return letter.payload.empty() ? "" : comm::error_from(letter.payload).message();
+    return letter.payload.empty() ? "" : comm::error_from(letter.payload).value().message();
   }
   /// Of the files that are removed.
   std::vector<std::uint64_t> removed_groups() const {
@@ -326,7 +327,7 @@ TEST_F(FileOwnerAlone, the_index_is_written_when_all_have_told_behind_everything
             written[0].offset + written[0].bytes.size());
   context_->answer(LaneCall::kSeal);
   const Sent sealed = context_->take_one(LetterKind::kSealed);
-  const auto letter = letter_from<SealedLetter>(sealed.payload);
+  const auto letter = sealed_from(sealed.payload).value();
   EXPECT_EQ(letter.step, step_of_group(1, 1));
   EXPECT_EQ(letter.parts, 3U);
   EXPECT_EQ(letter.index.offset, written[0].offset);
@@ -348,7 +349,7 @@ TEST_F(FileOwnerAlone, claims_are_sent_before_a_file_is_sealed_if_the_step_has_s
     EXPECT_TRUE(context_->take(LetterKind::kSealed).empty());
     EXPECT_EQ(letters[0].to, Routes::coordinator());
     EXPECT_EQ(letters[0].words, (AgentContext::Words{1, 1, 0, 0}));
-    const StepClaims claims = claims_from(letters[0].payload);
+    const StepClaims claims = claims_from(letters[0].payload).value();
     ASSERT_EQ(claims.size(), 1U);
     EXPECT_EQ(claims[0].name, "density");
     ASSERT_EQ(claims[0].parts.size(), 1U);
@@ -395,9 +396,10 @@ TEST_F(FileOwnerAlone, whose_part_is_missing_is_told_when_asked_and_again_when_o
     const Sent letter = context_->take_one(LetterKind::kMissing);
     EXPECT_EQ(letter.to, Routes::coordinator());
     EXPECT_EQ(letter.words[2], 0U) << "the file";
-    return list_from<std::uint32_t>(letter.payload);
+    return comm::list_from<std::uint32_t>("missing", letter.payload).value();
   };
   using Ranks = std::vector<std::uint32_t>;
+  owner_->asked({0}, name, 0, 1_MiB);
   tell_part(1, name, rank_step_of(1, 10, 2));
   EXPECT_TRUE(context_->take(LetterKind::kMissing).empty()) << "nobody has asked";
   owner_->tell_missing(name);
@@ -415,7 +417,9 @@ TEST_F(FileOwnerAlone, whose_part_is_missing_is_told_when_asked_and_again_when_o
 
 TEST_F(FileOwnerAlone, parts_that_come_before_the_file_is_there_are_kept) {
   start(shared_file());
-  tell_parts(step_of_group(1, 1));
+  for (std::uint32_t rank = 0; rank < 3; ++rank)
+    tell_part(rank, step_of_group(1, 1), rank_step_of(1, rank * 10, 0));
+  context_->settle();
   EXPECT_TRUE(context_->asked(LaneCall::kWrite).empty());
   context_->answer(LaneCall::kCreate);
   EXPECT_EQ(context_->asked(LaneCall::kWrite).size(), 1U);
@@ -681,7 +685,7 @@ TEST_F(FileOwnerAlone, ranks_begin_rounds_together_when_all_are_ready) {
   const auto go = context_->take(LetterKind::kGo);
   ASSERT_EQ(go.size(), 3U);
   const std::vector<ByteRange> dense{{0, 3 * 4096}, {65536, 3 * 4096}};
-  EXPECT_EQ(list_from<ByteRange>(go[0].payload), dense);
+  EXPECT_EQ(comm::list_from<ByteRange>("go", go[0].payload).value(), dense);
   EXPECT_EQ(go[0].words[2], static_cast<std::uint64_t>(RoundMeans::kAggregated));
 }
 

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agents of one dataset say to each other: a kind, four numbers, and bytes for what has no
-// fixed size. All ranks run the same program, so a struct travels as it lies in memory. Who sends
-// what to whom is told in docs/architecture.md, "How a step of a dataset travels".
+// What the agents of one dataset send each other: a kind, four numbers, and bytes for what has no
+// fixed size (letter_bytes.hpp). docs/architecture.md, "How a step of a dataset travels", names the
+// roles that send and receive them.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
-#include <span>
-#include <type_traits>
-#include <vector>
 
-#include "base/assert.hpp"
-#include "comm/communicator.hpp"
-#include "comm/link.hpp"
 #include "format/records.hpp"
 #include "shm/memory_name.hpp"
 
@@ -27,7 +20,7 @@ enum class LetterKind : std::uint32_t {
   kBytes,         ///< the answer to that: chunk; the payload is its bytes
   kTaken,         ///< chunk; its memory is not needed any more
   kFinish,        ///< rank to its writer: how many regions it has offered in the step
-  kWritten,       ///< writer to rank: places of all its regions; or an Error
+  kWritten,       ///< writer to rank: places of all its regions
   kAskPlace,      ///< writer to owner: a place for so many bytes
   kPlace,         ///< the answer: an offset in the file
   kTrim,          ///< writer to owner: an offset, how many bytes it asked for, how many it needs
@@ -82,6 +75,9 @@ struct Chunk {
 /// Of what is said of blocks, of which there may be tens of millions, in one letter.
 inline constexpr std::uint64_t kPieceBytesMax = std::uint64_t{64} << 20U;
 
+/// No region is longer, and no file has places behind it: sums of two such numbers do not wrap.
+inline constexpr std::uint64_t kRegionBytesMax = std::uint64_t{1} << 62U;
+
 /// In the number of a chunk that is offered by a link of a chain, whose bytes they are not.
 inline constexpr std::uint64_t kRelayed = std::uint64_t{1} << 63U;
 
@@ -103,40 +99,5 @@ struct SealedLetter {
   std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;
 };
-
-/// A struct as the payload of a letter, and back. `bytes` came from bytes_of_letter() of that type.
-template <class T>
-  requires(std::is_trivially_copyable_v<T>)
-comm::Bytes bytes_of_letter(const T& letter) {
-  comm::Bytes bytes(sizeof letter);
-  std::memcpy(bytes.data(), &letter, sizeof letter);
-  return bytes;
-}
-
-template <class T>
-  requires(std::is_trivially_copyable_v<T>)
-T letter_from(std::span<const std::byte> bytes) {
-  FOREBAY_ASSERT(bytes.size() == sizeof(T));
-  T letter;
-  std::memcpy(&letter, bytes.data(), sizeof letter);
-  return letter;
-}
-
-/// The same for any number of them.
-template <class T>
-  requires(std::is_trivially_copyable_v<T>)
-comm::Bytes bytes_of_list(std::span<const T> list) {
-  const auto bytes = std::as_bytes(list);
-  return {bytes.begin(), bytes.end()};
-}
-
-template <class T>
-  requires(std::is_trivially_copyable_v<T>)
-std::vector<T> list_from(std::span<const std::byte> bytes) {
-  FOREBAY_ASSERT(bytes.size() % sizeof(T) == 0);
-  std::vector<T> list(bytes.size() / sizeof(T));
-  if (!bytes.empty()) std::memcpy(list.data(), bytes.data(), bytes.size());
-  return list;
-}
 
 }  // namespace forebay::write

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/assert.hpp"
 #include "comm/error_bytes.hpp"
 #include "write/hashed_copy.hpp"
+#include "write/letter_bytes.hpp"
 
 namespace forebay::write {
 
@@ -16,7 +16,6 @@ namespace {
 /// Places in the file instead of places in regions; what has no bytes lies where there might be
 /// some.
 void settle(RankStep& record, const std::vector<std::uint64_t>& places) {
-  FOREBAY_ASSERT(places.size() == record.regions);
   for (BlockRecord& block : record.blocks)
     block.offset =
         block.region == kNoRegion ? format::kPageBytes : block.offset + places[block.region];
@@ -48,7 +47,7 @@ void Member::offer(PackedChunk packed) {
   held_.emplace(number, Held{std::move(packed), true, pieces});
   const comm::Rank me = context_.rank();
   const comm::Rank next{context_.routes().next_of(me.number).value_or(me.number)};
-  context_.send(next, LetterKind::kOffer, {}, bytes_of_letter(letter));
+  context_.send(next, LetterKind::kOffer, {}, to_bytes(letter));
 }
 
 void Member::commit(const StepName& step, CommittedStep committed) {
@@ -89,14 +88,28 @@ void Member::leave() {
   leave_if_done();
 }
 
-void Member::send_bytes(comm::Rank to, std::uint64_t chunk) {
+Status Member::send_bytes(comm::Rank to, std::uint64_t chunk) {
   const auto found = held_.find(chunk);
-  if (found == held_.end()) return;  // its step has failed meanwhile
-  context_.send_in_place(to, LetterKind::kBytes, {chunk}, found->second.packed.bytes,
-                         [this, chunk](const Status& /*sent*/) { taken(chunk); });
+  if (found == held_.end()) return {};  // its step has failed meanwhile
+  Held& held = found->second;
+  if (!held.is_needed_elsewhere || held.is_being_sent)
+    return failure(malformed(LetterKind::kSend, "chunk", chunk, "its bytes were sent already"));
+  held.is_being_sent = true;
+  context_.send_in_place(to, LetterKind::kBytes, {chunk}, held.packed.bytes,
+                         [this, chunk](const Status& /*sent*/) { give_back(chunk); });
+  return {};
 }
 
-void Member::taken(std::uint64_t chunk) {
+Status Member::taken(std::uint64_t chunk) {
+  const auto found = held_.find(chunk);
+  if (found != held_.end() && found->second.is_being_sent)
+    return failure(malformed(LetterKind::kTaken, "chunk", chunk, "its bytes are being sent"));
+  give_back(chunk);
+  return {};
+}
+
+/// No other rank needs its memory any more.
+void Member::give_back(std::uint64_t chunk) {
   const auto found = held_.find(chunk);
   if (found == held_.end()) return;
   found->second.is_needed_elsewhere = false;
@@ -130,11 +143,19 @@ bool Member::hash_a_piece() {
   return true;
 }
 
-void Member::written(const StepName& step, std::span<const std::byte> places) {
+Status Member::written(const StepName& step, std::vector<std::uint64_t> places) {
   const auto found = steps_.find(step);
-  if (found == steps_.end()) return;
-  found->second.places = list_from<std::uint64_t>(places);
-  send_part_if_complete(step, found->second);
+  if (found == steps_.end()) return {};
+  OwnStep& own = found->second;
+  if (!own.committed || own.places || places.size() != own.committed->record.regions)
+    return failure(malformed(LetterKind::kWritten, "places", places.size(),
+                             "must be one for each region of a step that is committed"));
+  for (const std::uint64_t place : places)
+    if (place > kRegionBytesMax)
+      return failure(malformed(LetterKind::kWritten, "place", place, "no file is that long"));
+  own.places = std::move(places);
+  send_part_if_complete(step, own);
+  return {};
 }
 
 void Member::send_part_if_complete(const StepName& step, OwnStep& own) {
@@ -205,7 +226,7 @@ void Member::lost(comm::Rank rank, const Error& why) {
     for (const auto& [number, held] : held_)
       chunks.push_back(number);
     for (const std::uint64_t chunk : chunks)
-      taken(chunk);
+      give_back(chunk);
   }
   const bool is_alone = lost_.contains(Routes::coordinator());
   std::vector<StepName> mine;

@@ -49,9 +49,10 @@ class Member {
   void leave();
 
   // From other ranks.
-  void send_bytes(comm::Rank to, std::uint64_t chunk);
-  void taken(std::uint64_t chunk);
-  void written(const StepName& step, std::span<const std::byte> places);
+  // What comes from other ranks; an Error of class kDamage if it cannot be.
+  Status send_bytes(comm::Rank to, std::uint64_t chunk);
+  Status taken(std::uint64_t chunk);
+  Status written(const StepName& step, std::vector<std::uint64_t> places);
   void resolved(const StepName& step, const Status& outcome);
   void lost(comm::Rank rank, const Error& why);
 
@@ -69,6 +70,7 @@ class Member {
     PackedChunk packed;
     bool is_needed_elsewhere = true;
     std::size_t pieces_left = 0;
+    bool is_being_sent = false;
   };
   struct OwnStep {
     std::optional<CommittedStep> committed;
@@ -86,6 +88,7 @@ class Member {
     PieceToHash piece;
   };
 
+  void give_back(std::uint64_t chunk);
   void let_go(std::uint64_t chunk);
   void abandon_for(const StepName& step, const Error& why);
   static void tell(CommittedStep& committed, const Status& outcome);

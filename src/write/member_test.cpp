@@ -15,6 +15,7 @@
 #include "base/testing.hpp"
 #include "comm/error_bytes.hpp"
 #include "write/hashed_copy.hpp"
+#include "write/letter_bytes.hpp"
 #include "write/role_testing.hpp"
 
 namespace forebay::write {
@@ -57,12 +58,10 @@ class MemberAlone : public ::testing::Test {
     return receipt;
   }
   void tell_places(std::uint64_t number, const std::vector<std::uint64_t>& places) {
-    member_.written(step(number), std::as_bytes(std::span(places)));
+    EXPECT_TRUE(member_.written(step(number), places));
   }
   std::uint64_t offered_chunk() { return offer().number; }
-  OfferLetter offer() {
-    return letter_from<OfferLetter>(context_.take_one(LetterKind::kOffer).payload);
-  }
+  OfferLetter offer() { return offer_from(context_.take_one(LetterKind::kOffer).payload).value(); }
   static std::string failure_of(Future<Receipt>& receipt) {
     if (!receipt.poll()) return "not told";
     const auto outcome = receipt.wait();
@@ -102,13 +101,13 @@ TEST_F(MemberAlone, a_step_goes_from_the_offer_to_the_receipt) {
   const Sent finish = context_.take_one(LetterKind::kFinish);
   EXPECT_EQ(finish.to, 0U);
   EXPECT_EQ(finish.words, (AgentContext::Words{1, 1, 1, kMe})) << "one region of rank 2";
-  EXPECT_EQ(fields_from(context_.take_one(LetterKind::kAnnounce).payload).size(), 1U);
+  EXPECT_EQ(fields_from(context_.take_one(LetterKind::kAnnounce).payload).value().size(), 1U);
   EXPECT_TRUE(context_.take(LetterKind::kPart).empty()) << "before it knows the places";
 
   member_.taken(offered.number);
   EXPECT_EQ(released_, 1);
   tell_places(1, {1'048'576});
-  const RankStep part = rank_step_from(context_.take_one(LetterKind::kPart).payload);
+  const RankStep part = rank_step_from(context_.take_one(LetterKind::kPart).payload).value();
   ASSERT_EQ(part.blocks.size(), 2U);
   const RankStep in_region = rank_step_of(1, 0, 2);
   for (std::size_t block = 0; block < 2; ++block)
@@ -127,7 +126,7 @@ TEST_F(MemberAlone, blocks_without_bytes_lie_where_there_might_be_some) {
   empty.extents.push_back(0);
   const auto receipt = commit(1, empty);
   tell_places(1, {});
-  const RankStep part = rank_step_from(context_.take_one(LetterKind::kPart).payload);
+  const RankStep part = rank_step_from(context_.take_one(LetterKind::kPart).payload).value();
   ASSERT_EQ(part.blocks.size(), 1U);
   EXPECT_EQ(part.blocks[0].offset, format::kPageBytes);
 }
@@ -147,7 +146,7 @@ TEST_F(MemberAlone, the_owner_is_told_after_the_last_checksum) {
   EXPECT_EQ(released_, 0);
   EXPECT_TRUE(member_.hash_a_piece());
   EXPECT_EQ(released_, 1);
-  const RankStep part = rank_step_from(context_.take_one(LetterKind::kPart).payload);
+  const RankStep part = rank_step_from(context_.take_one(LetterKind::kPart).payload).value();
   EXPECT_EQ(part.piece_checksums, (std::vector{hash_of(std::span(bytes_).last(800), 10),
                                                hash_of(std::span(bytes_).first(800), 11)}));
   EXPECT_FALSE(member_.hash_a_piece());
@@ -214,7 +213,7 @@ TEST_F(MemberAlone, an_abandoned_step_is_told_to_the_coordinator_and_nobody_wait
   member_.abandon(step(1), broken("given up"));
   const Sent told = context_.take_one(LetterKind::kFailed);
   EXPECT_EQ(told.to, Routes::coordinator());
-  EXPECT_THAT(comm::error_from(told.payload).message(), HasSubstr("given up"));
+  EXPECT_THAT(comm::error_from(told.payload).value().message(), HasSubstr("given up"));
   EXPECT_EQ(works_, std::vector<bool>{false});
   member_.leave();
   EXPECT_TRUE(member_.has_left());

@@ -2,35 +2,86 @@
 // Steps as bytes: counts, then the arrays one after the other.
 #include "write/rank_step.hpp"
 
-#include "write/byte_lists.hpp"
+#include <utility>
+
+#include "comm/message_bytes.hpp"
+#include "write/letters.hpp"
 
 namespace forebay::write {
 
 namespace {
 
-void add_fields(ByteWriter& out, const std::vector<format::FieldDefinition>& fields) {
-  out.number(static_cast<std::uint64_t>(fields.size()));
+using comm::MessageReader;
+using comm::MessageWriter;
+
+/// Of a field in a message: two lengths, three enumerators and the dimensions.
+constexpr std::size_t kFieldBytesMin = 23;
+
+void put(MessageWriter& out, const std::vector<format::FieldDefinition>& fields) {
+  out.number(std::uint64_t{fields.size()});
   for (const format::FieldDefinition& field : fields) {
     out.text(field.name);
-    out.number(field.type);
-    out.number(field.order);
-    out.number(field.kind);
+    out.enumerator(field.type);
+    out.enumerator(field.order);
+    out.enumerator(field.kind);
     out.number(field.dimensions);
-    out.list(field.shape);
+    out.list(std::span<const std::uint64_t>(field.shape));
   }
 }
 
-std::vector<format::FieldDefinition> take_fields(ByteReader& in) {
-  std::vector<format::FieldDefinition> fields(in.number<std::uint64_t>());
-  for (format::FieldDefinition& field : fields) {
-    field.name = in.text();
-    field.type = in.number<ElementType>();
-    field.order = in.number<ByteOrder>();
-    field.kind = in.number<format::FieldKind>();
-    field.dimensions = in.number<std::uint32_t>();
-    field.shape = in.list<std::uint64_t>();
-  }
+format::FieldDefinition get_field(MessageReader& in) {
+  format::FieldDefinition field;
+  field.name = in.text("field name");
+  field.type = in.enumerator("field type", ElementType::kBytes);
+  if (field.type < ElementType::kInt8)
+    in.reject("field type", 0, "must name one of the values that there are");
+  field.order = in.enumerator("field byte order", ByteOrder::kBig);
+  field.kind = in.enumerator("field kind", format::FieldKind::kGlobal);
+  field.dimensions = in.number<std::uint32_t>("field dimensions");
+  field.shape = in.list<std::uint64_t>("field shape");
+  if (!in.is_well()) return field;
+  if (const Status can_be = format::check_field(field); !can_be)
+    in.reject("field dimensions", field.dimensions, can_be.error().message());
+  return field;
+}
+
+std::vector<format::FieldDefinition> get_fields(MessageReader& in) {
+  const std::uint64_t count = in.count("fields", kFieldBytesMin);
+  std::vector<format::FieldDefinition> fields;
+  for (std::uint64_t i = 0; i < count && in.is_well(); ++i)
+    fields.push_back(get_field(in));
   return fields;
+}
+
+/// Whether `count` entries from `first` on are there.
+bool has(std::size_t size, std::uint64_t first, std::uint64_t count) {
+  return first <= size && count <= size - first;
+}
+
+/// That everything which a block refers to is there.
+void check_block(MessageReader& in, const RankStep& step, const BlockRecord& block) {
+  if (block.field >= step.fields.size())
+    in.reject("block field", block.field, "there are fewer fields");
+  if (block.region != kNoRegion && block.region >= step.regions)
+    in.reject("block region", block.region, "there are fewer regions");
+  if (block.codec > format::Codec::kZstd)
+    in.reject("block codec", static_cast<std::uint64_t>(block.codec),
+              "must name one of the values that there are");
+  if (block.offset > kRegionBytesMax)
+    in.reject("block offset", block.offset, "no file is that long");
+  if (block.raw_bytes > kRegionBytesMax)
+    in.reject("block raw bytes", block.raw_bytes, "no block is that long");
+  if (block.stored_bytes > kRegionBytesMax)
+    in.reject("block stored bytes", block.stored_bytes, "no block is that long");
+  if (!in.is_well()) return;
+  const format::FieldDefinition& field = step.fields[block.field];
+  const std::uint64_t extents =
+      std::uint64_t{field.dimensions} * (field.kind == format::FieldKind::kGlobal ? 2 : 1);
+  if (!has(step.extents.size(), block.first_extent, extents))
+    in.reject("block first extent", block.first_extent, "there are fewer extents");
+  const std::uint64_t pieces = format::piece_count(block.raw_bytes);
+  if (!has(step.piece_checksums.size(), block.first_piece, pieces))
+    in.reject("block first piece", block.first_piece, "there are fewer pieces");
 }
 
 std::string text_of(const std::vector<std::uint64_t>& shape) {
@@ -50,42 +101,49 @@ std::string description_of(const format::FieldDefinition& field) {
 }
 
 comm::Bytes to_bytes(const RankStep& step) {
-  ByteWriter out;
+  MessageWriter out;
   out.number(step.step);
   out.number(step.regions);
   out.number(step.raw_bytes);
-  add_fields(out, step.fields);
-  out.list(step.blocks);
-  out.list(step.extents);
-  out.list(step.piece_checksums);
-  out.list(step.piece_ends);
-  return out.take();
+  put(out, step.fields);
+  out.list(std::span(step.blocks));
+  out.list(std::span(step.extents));
+  out.list(std::span(step.piece_checksums));
+  out.list(std::span(step.piece_ends));
+  return std::move(out).take();
 }
 
-RankStep rank_step_from(std::span<const std::byte> bytes) {
-  ByteReader in(bytes);
+Result<RankStep> rank_step_from(std::span<const std::byte> bytes) {
+  MessageReader in("part", bytes);
   RankStep step;
-  step.step = in.number<std::uint64_t>();
-  step.regions = in.number<std::uint32_t>();
-  step.raw_bytes = in.number<std::uint64_t>();
-  step.fields = take_fields(in);
-  step.blocks = in.list<BlockRecord>();
-  step.extents = in.list<std::uint64_t>();
-  step.piece_checksums = in.list<std::uint64_t>();
-  step.piece_ends = in.list<std::uint64_t>();
-  FOREBAY_ASSERT(in.is_at_end());
+  step.step = in.number<std::uint64_t>("step");
+  step.regions = in.number<std::uint32_t>("regions");
+  step.raw_bytes = in.number<std::uint64_t>("raw bytes");
+  step.fields = get_fields(in);
+  step.blocks = in.list<BlockRecord>("blocks");
+  step.extents = in.list<std::uint64_t>("extents");
+  step.piece_checksums = in.list<std::uint64_t>("piece checksums");
+  step.piece_ends = in.list<std::uint64_t>("piece ends");
+  const std::size_t ends = step.piece_ends.size();
+  if (ends != 0 && ends != step.piece_checksums.size())
+    in.reject("piece ends", ends, "must be none, or one for each piece");
+  for (const BlockRecord& block : step.blocks)
+    check_block(in, step, block);
+  if (Status whole = in.end(); !whole) return failure(whole.error());
   return step;
 }
 
 comm::Bytes fields_to_bytes(const std::vector<format::FieldDefinition>& fields) {
-  ByteWriter out;
-  add_fields(out, fields);
-  return out.take();
+  MessageWriter out;
+  put(out, fields);
+  return std::move(out).take();
 }
 
-std::vector<format::FieldDefinition> fields_from(std::span<const std::byte> bytes) {
-  ByteReader in(bytes);
-  return take_fields(in);
+Result<std::vector<format::FieldDefinition>> fields_from(std::span<const std::byte> bytes) {
+  MessageReader in("announce", bytes);
+  auto fields = get_fields(in);
+  if (Status whole = in.end(); !whole) return failure(whole.error());
+  return fields;
 }
 
 }  // namespace forebay::write

@@ -45,12 +45,13 @@ struct RankStep {
   std::uint64_t raw_bytes = 0;
 };
 
-/// As the payload of a letter, and back.
+/// As the payload of a letter, and back: kDamage, with field and value, unless everything that a
+/// block refers to is there.
 comm::Bytes to_bytes(const RankStep& step);
-RankStep rank_step_from(std::span<const std::byte> bytes);
+Result<RankStep> rank_step_from(std::span<const std::byte> bytes);
 
 /// The fields alone.
 comm::Bytes fields_to_bytes(const std::vector<format::FieldDefinition>& fields);
-std::vector<format::FieldDefinition> fields_from(std::span<const std::byte> bytes);
+Result<std::vector<format::FieldDefinition>> fields_from(std::span<const std::byte> bytes);
 
 }  // namespace forebay::write

@@ -4,6 +4,7 @@
 #include "write/summons.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -11,6 +12,8 @@
 #include <poll.h>
 
 #include "base/sleep_until_ready.hpp"
+#include "comm/message_bytes.hpp"
+#include "write/decision.hpp"
 
 namespace forebay::write {
 
@@ -21,6 +24,15 @@ enum class Word : std::uint32_t {
   kAnswer,  ///< the answer: that number
   kCome,    ///< first rank to others: that number; all have answered
 };
+
+constexpr std::uint32_t kCallBytesMax = std::uint32_t{1} << 20U;
+
+/// By Word.
+constexpr std::array<comm::MessageRule, 3> kRules{{
+    {"call", 1, 0, kCallBytesMax},
+    {.name = "answer", .words = 1},
+    {.name = "come", .words = 1},
+}};
 
 comm::LinkHeader letter(Word word, std::uint64_t number) {
   return {.kind = static_cast<std::uint32_t>(word), .words = {number}};
@@ -123,17 +135,34 @@ void Summons::attend_until(Deadline end) {
   office_->attend(*this);
 }
 
-Result<std::span<std::byte>> Summons::place(comm::Rank /*from*/, const comm::LinkHeader& header) {
+/// Calls come from the first rank, answers from those given to I/O.
+Status Summons::check(comm::Rank from, const comm::LinkHeader& header) const {
+  if (Status good = comm::check_header(header, kRules); !good) return good;
+  const bool is_answer = static_cast<Word>(header.kind) == Word::kAnswer;
+  const bool may_send = is_answer ? is_first() && from.number >= computing_
+                                  : is_given_to_io() && from == comm::Rank{0};
+  if (may_send) return {};
+  return failure(comm::malformed(kRules.at(header.kind).name, "sender", from.number,
+                                 is_answer ? "must be a rank given to I/O" : "must be rank 0"));
+}
+
+Result<std::span<std::byte>> Summons::place(comm::Rank from, const comm::LinkHeader& header) {
+  if (Status good = check(from, header); !good) return failure(good.error());
   told_.resize(header.payload_bytes);
   return std::span(told_);
 }
 
 Status Summons::received(comm::Rank from,
                          const comm::LinkHeader& header,
-                         std::span<const std::byte> /*payload*/) {
+                         std::span<const std::byte> payload) {
+  if (Status good = check(from, header); !good) return good;
   const std::uint64_t number = header.words[0];
   switch (static_cast<Word>(header.kind)) {
     case Word::kCall:
+      // The first call is for nothing.
+      if (!payload.empty())
+        if (const auto decision = decision_from(payload); !decision)
+          return failure(decision.error());
       number_ = number;
       was_called_ = true;
       return office_->send(from, letter(Word::kAnswer, number));

@@ -56,6 +56,7 @@ class Summons final : private comm::PostReceiver {
   bool is_first() const noexcept { return office_->rank() == comm::Rank{0}; }
   bool is_given_to_io() const noexcept { return office_->rank().number >= computing_; }
 
+  Status check(comm::Rank from, const comm::LinkHeader& header) const;
   Result<std::span<std::byte>> place(comm::Rank from, const comm::LinkHeader& header) override;
   Status received(comm::Rank from,
                   const comm::LinkHeader& header,

@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "format/catalog.hpp"
+#include "write/letter_bytes.hpp"
 
 namespace forebay::write {
 
@@ -24,10 +25,13 @@ format::DataFileName Writer::file_of(const StepName& step) const {
   return {step.group, context_.routes().file_of(context_.rank().number)};
 }
 
-void Writer::offered(comm::Rank from, const OfferLetter& letter) {
+Status Writer::offered(comm::Rank from, const OfferLetter& letter) {
+  if (Status good = check_offer(from, letter); !good) return good;
   if (lost_way_) give_up(letter.chunk.step, *lost_way_);
-  const bool is_void = failed_.contains(letter.chunk.step);
-  if (is_void) return context_.send(from, LetterKind::kTaken, {letter.number}, {});
+  if (failed_.contains(letter.chunk.step)) {
+    context_.send(from, LetterKind::kTaken, {letter.number}, {});
+    return {};
+  }
   const std::uint64_t ticket = next_ticket_++ | kRelayed;
   Incoming& incoming = incoming_[ticket];
   incoming.offer = letter;
@@ -42,16 +46,24 @@ void Writer::offered(comm::Rank from, const OfferLetter& letter) {
     if (mapped) {
       incoming.bytes = mapped->bytes;
       incoming.mapping = std::move(mapped->mapping);
-      return here(ticket);
+      here(ticket);
+      return {};
     }
     // Nobody hands over to this rank, so there is no other memory that the bytes could come to.
     if (!receiving_) {
       context_.report_failure(letter.chunk.step, mapped.error());
-      return drop(ticket);
+      drop(ticket);
+      return {};
     }
+  }
+  if (!receiving_ || letter.chunk.bytes > receiving_->segment_bytes()) {
+    forget_ticket(ticket);
+    return failure(malformed(LetterKind::kOffer, "bytes", letter.chunk.bytes,
+                             "this rank has no memory for them"));
   }
   wanted_.push_back(ticket);
   ask_for_bytes();
+  return {};
 }
 
 /// Memory for those who wait for it, in their order; none left: a gathered step goes on its way
@@ -85,6 +97,7 @@ void Writer::bytes_came(comm::Rank from, std::uint64_t chunk) {
   const auto ticket = ticket_of_.find({from.number, chunk});
   if (ticket == ticket_of_.end()) return;
   Incoming& incoming = incoming_.at(ticket->second);
+  if (incoming.state != State::kComing) return;
   incoming.bytes = receiving_->segment(*incoming.segment).first(incoming.offer.chunk.bytes);
   here(ticket->second);
 }
@@ -111,17 +124,27 @@ void Writer::pass_on(std::uint64_t ticket) {
   }
   const auto next = context_.routes().next_of(context_.rank().number);
   FOREBAY_ASSERT(next.has_value());
-  context_.send(comm::Rank{*next}, LetterKind::kOffer, {}, bytes_of_letter(letter));
+  context_.send(comm::Rank{*next}, LetterKind::kOffer, {}, to_bytes(letter));
 }
 
-void Writer::send_bytes(comm::Rank to, std::uint64_t ticket) {
+Status Writer::send_bytes(comm::Rank to, std::uint64_t ticket) {
   const auto found = incoming_.find(ticket);
-  if (found == incoming_.end()) return;
-  context_.send_in_place(to, LetterKind::kBytes, {ticket}, found->second.bytes,
-                         [this, ticket](const Status& /*sent*/) { taken(ticket); });
+  if (found == incoming_.end()) return {};
+  Incoming& incoming = found->second;
+  if (Status good = check_passed_on(LetterKind::kSend, incoming); !good) return good;
+  incoming.is_being_sent = true;
+  context_.send_in_place(to, LetterKind::kBytes, {ticket}, incoming.bytes,
+                         [this, ticket](const Status& /*sent*/) { drop(ticket); });
+  return {};
 }
 
-void Writer::taken(std::uint64_t ticket) { drop(ticket); }
+Status Writer::taken(std::uint64_t ticket) {
+  const auto found = incoming_.find(ticket);
+  if (found == incoming_.end()) return {};
+  if (Status good = check_passed_on(LetterKind::kTaken, found->second); !good) return good;
+  drop(ticket);
+  return {};
+}
 
 bool Writer::is_held_back(const Incoming& incoming) const {
   if (context_.plan().hand_off != HandOff::kGather || incoming.from == context_.rank())
@@ -139,12 +162,18 @@ void Writer::release_held_back() {
 }
 
 void Writer::write_or_ask(std::uint64_t ticket) {
-  const Chunk& chunk = incoming_.at(ticket).offer.chunk;
+  const Incoming& incoming = incoming_.at(ticket);
+  const Chunk& chunk = incoming.offer.chunk;
+  if (const Status good = check_chunk(chunk); !good) {
+    context_.report_failure(chunk.step, on_rank(good.error(), incoming.from.number));
+    return drop(ticket);
+  }
   const RankKey key{chunk.step, chunk.origin};
   const auto [at, is_new] = ranks_[key].by_number.try_emplace(chunk.region);
   Region& region = at->second;
   if (chunk.is_last) region.bytes = chunk.offset + chunk.bytes;
   if (is_new) {
+    region.region_bytes = chunk.region_bytes;
     region.room_bytes = chunk.region_bytes;
     const std::uint64_t question = next_question_++;
     asked_[question] = {key, chunk.region};
@@ -166,18 +195,25 @@ void Writer::trim(const StepName& step, Region& region) {
   context_.send(owner(), LetterKind::kTrim, words, {});
 }
 
-void Writer::placed(std::uint64_t question, std::uint64_t offset) {
+Status Writer::placed(std::uint64_t question, std::uint64_t offset) {
   const auto asked = asked_.find(question);
-  FOREBAY_ASSERT(asked != asked_.end());
+  if (asked == asked_.end())
+    return failure(malformed(LetterKind::kPlace, "question", question, "was not asked"));
+  if (offset < format::kPageBytes || offset > kRegionBytesMax)
+    return failure(malformed(LetterKind::kPlace, "offset", offset, "no region lies there"));
   const auto [key, number] = asked->second;
   asked_.erase(asked);
   ++in_hand_;
   const auto rank = ranks_.find(key);
-  if (rank == ranks_.end()) return put_down();
+  if (rank == ranks_.end()) {
+    put_down();
+    return {};
+  }
   Region& region = rank->second.by_number.at(number);
   region.place = offset;
   trim(key.first, region);
   start_waiting(key, region);
+  return {};
 }
 
 void Writer::start_waiting(const RankKey& key, Region& region) {
@@ -263,7 +299,7 @@ void Writer::tell_if_ready(const StepName& step) {
   if (missing > 0) return;
   work.is_ready = true;
   context_.send(owner(), LetterKind::kReady, words_of(step),
-                bytes_of_list<ByteRange>(joined(std::move(ranges))));
+                comm::bytes_of_list<ByteRange>(joined(std::move(ranges))));
 }
 
 /// Where it goes in the file; it has its place.
@@ -285,8 +321,12 @@ void Writer::go_by_queues(const StepName& step) {
   tell_if_complete(key);
 }
 
-void Writer::go(const StepName& step, RoundMeans means, std::vector<ByteRange> rounds) {
-  if (means == RoundMeans::kQueues) return go_by_queues(step);
+Status Writer::go(const StepName& step, RoundMeans means, std::vector<ByteRange> rounds) {
+  if (Status good = check_go(step, rounds); !good) return good;
+  if (means == RoundMeans::kQueues) {
+    go_by_queues(step);
+    return {};
+  }
   const auto tickets = gathered(step);
   Rounds together;
   together.means = means;
@@ -305,6 +345,7 @@ void Writer::go(const StepName& step, RoundMeans means, std::vector<ByteRange> r
     });
   };
   context_.round_caller()->add(std::move(together));
+  return {};
 }
 
 /// Only now may the step be told to be written: a rank that had nothing of its own was in it too.
@@ -341,7 +382,8 @@ void Writer::written(std::uint64_t ticket, const Status& outcome) {
   region.bytes_written += chunk.bytes;
   region.has_failed = region.has_failed || !outcome;
   if (outcome) written_bytes_ += chunk.bytes;
-  if (!region.is_whole()) return say_still_writing();
+  if (!region.is_whole() || region.is_over) return say_still_writing();
+  region.is_over = true;
   put_down();
   if (region.has_failed) return;
   ++rank->second.regions_written;
@@ -354,10 +396,15 @@ void Writer::drop(std::uint64_t ticket) {
   const auto found = incoming_.find(ticket);
   if (found == incoming_.end()) return;
   const Incoming incoming = found->second;
-  incoming_.erase(found);
-  ticket_of_.erase({incoming.from.number, incoming.offer.number});
+  forget_ticket(ticket);
   if (incoming.segment) return receiving_->give_back(*incoming.segment);
   context_.send(incoming.from, LetterKind::kTaken, {incoming.offer.number}, {});
+}
+
+void Writer::forget_ticket(std::uint64_t ticket) {
+  const auto found = incoming_.find(ticket);
+  ticket_of_.erase({found->second.from.number, found->second.offer.number});
+  incoming_.erase(found);
 }
 
 /// Nothing of this writer's is being written: in a baton, it is the next one's turn.
@@ -379,9 +426,14 @@ comm::Rank Writer::owner() const {
   return {routes.owner_of(routes.file_of(context_.rank().number))};
 }
 
-void Writer::finish(const StepName& step, std::uint32_t origin, std::uint32_t regions) {
-  if (failed_.contains(step)) return;
-  ranks_[{step, origin}].regions = regions;
+Status Writer::finish(const StepName& step, std::uint32_t origin, std::uint32_t regions) {
+  if (failed_.contains(step)) return {};
+  RankWork& work = ranks_[{step, origin}];
+  const bool has_more = !work.by_number.empty() && work.by_number.rbegin()->first >= regions;
+  if (has_more || work.regions)
+    return failure(malformed(LetterKind::kFinish, "regions", regions,
+                             "must be said once, and be more than any region offered"));
+  work.regions = regions;
   // That of a step before says nothing: who waits is in a later one by now.
   if (pressed_ && *pressed_ <= step) pressed_.reset();
   auto& finished = finished_[step];
@@ -390,6 +442,7 @@ void Writer::finish(const StepName& step, std::uint32_t origin, std::uint32_t re
   if (finished.size() == group.size()) release_held_back();
   tell_if_ready(step);
   tell_if_complete({step, origin});
+  return {};
 }
 
 void Writer::tell_if_complete(const RankKey& key) {
@@ -414,7 +467,7 @@ void Writer::tell(const RankKey& key) {
   const comm::Rank origin{key.second};
   ranks_.erase(key);
   context_.send(origin, LetterKind::kWritten, words_of(key.first),
-                bytes_of_list<std::uint64_t>(places));
+                comm::bytes_of_list<std::uint64_t>(places));
 }
 
 void Writer::resolved(const StepName& step, const Status& outcome) {
@@ -432,66 +485,6 @@ bool Writer::has_work_in(std::uint64_t group) const {
     const StepName& step = one.first.first;
     return step.group == group;
   });
-}
-
-/// What has not been begun of a step that failed is not written any more.
-void Writer::forget(const StepName& step) {
-  failed_.insert(step);
-  std::vector<std::uint64_t> tickets;
-  for (const auto& [ticket, incoming] : incoming_) {
-    const bool is_idle = incoming.state == State::kHere || incoming.state == State::kWanted ||
-                         incoming.state == State::kGathered;
-    if (incoming.offer.chunk.step == step && is_idle) tickets.push_back(ticket);
-  }
-  for (auto rank = ranks_.begin(); rank != ranks_.end();) {
-    if (rank->first.first != step) {
-      ++rank;
-      continue;
-    }
-    for (const auto& [number, region] : rank->second.by_number)
-      if (region.place && !region.is_whole()) put_down();
-    rank = ranks_.erase(rank);
-  }
-  for (const std::uint64_t ticket : tickets)
-    drop(ticket);
-  ask_for_bytes();
-}
-
-void Writer::give_up(const StepName& step, const Error& why) {
-  if (failed_.contains(step)) return;
-  context_.report_failure(step, why);
-  forget(step);
-}
-
-/// No place comes any more, and nobody closes a step, or takes what is passed on: what is written
-/// already is in vain.
-void Writer::lose_way(const Error& why) {
-  lost_way_ = why;
-  std::set<StepName> steps;
-  for (const auto& [ticket, incoming] : incoming_)
-    steps.insert(incoming.offer.chunk.step);
-  for (const auto& [key, work] : ranks_)
-    steps.insert(key.first);
-  for (const StepName& step : steps)
-    give_up(step, why);
-}
-
-void Writer::lost(comm::Rank rank, const Error& why) {
-  const Routes& routes = context_.routes();
-  const std::uint32_t me = context_.rank().number;
-  const bool was_next = routes.next_of(me) == std::optional(rank.number);
-  if (was_next || (routes.is_writer(me) && rank == owner())) lose_way(why);
-  std::vector<std::uint64_t> tickets;
-  for (const auto& [ticket, incoming] : incoming_) {
-    const bool cannot_come = incoming.from == rank && incoming.state != State::kOnItsWay;
-    const bool cannot_go = was_next && !is_writer_of(incoming.offer.chunk.origin);
-    if (cannot_come || cannot_go) tickets.push_back(ticket);
-  }
-  for (const std::uint64_t ticket : tickets) {
-    const StepName step = incoming_.at(ticket).offer.chunk.step;
-    if (!failed_.contains(step)) context_.report_failure(step, why);
-    drop(ticket);
-  }
 }
 
 }  // namespace forebay::write

@@ -29,22 +29,23 @@ class Writer {
   /// `receiving` is the memory for bytes that come in messages; null where none can.
   Writer(AgentContext& context, std::shared_ptr<Staging> receiving);
 
-  void offered(comm::Rank from, const OfferLetter& letter);
+  // What comes from other ranks; an Error of class kDamage if it cannot be.
+  Status offered(comm::Rank from, const OfferLetter& letter);
   /// The memory that the bytes of a chunk go to; empty if nobody wants them any more.
   std::span<std::byte> room_for(comm::Rank from, std::uint64_t chunk, std::uint64_t bytes);
   void bytes_came(comm::Rank from, std::uint64_t chunk);
-  void finish(const StepName& step, std::uint32_t origin, std::uint32_t regions);
-  void placed(std::uint64_t question, std::uint64_t offset);
+  Status finish(const StepName& step, std::uint32_t origin, std::uint32_t regions);
+  Status placed(std::uint64_t question, std::uint64_t offset);
   /// This rank has made the file of the group: it need not open it.
   void use_file(std::uint64_t group, std::shared_ptr<DataFile> file);
   /// Collective: all of the group are ready, and write together.
-  void go(const StepName& step, RoundMeans means, std::vector<ByteRange> rounds);
+  Status go(const StepName& step, RoundMeans means, std::vector<ByteRange> rounds);
   /// The application waits for memory in this step: what waits to be written together is written
   /// alone, and what comes of it.
   void write_alone(const StepName& step);
   /// The chunk that was passed on is where it was to go.
-  void taken(std::uint64_t ticket);
-  void send_bytes(comm::Rank to, std::uint64_t ticket);
+  Status taken(std::uint64_t ticket);
+  Status send_bytes(comm::Rank to, std::uint64_t ticket);
   void resolved(const StepName& step, const Status& outcome);
   void lost(comm::Rank rank, const Error& why);
   /// Room may have come back.
@@ -66,14 +67,17 @@ class Writer {
     std::span<const std::byte> bytes;
     std::shared_ptr<const void> mapping;   ///< of memory of another process
     std::optional<std::uint32_t> segment;  ///< of the receiving memory
+    bool is_being_sent = false;            ///< to the next one of the chain
   };
   using RankKey = std::pair<StepName, std::uint32_t>;
   struct Region {
     std::optional<std::uint64_t> place;
     std::optional<std::uint64_t> bytes;  ///< known from its last chunk
     std::uint64_t bytes_written = 0;
+    std::uint64_t region_bytes = 0;  ///< as all of its chunks say
     std::uint64_t room_bytes = 0;
     bool has_failed = false;  ///< a chunk of it could not be written
+    bool is_over = false;     ///< it is whole, and was counted
     bool is_whole() const { return bytes == std::optional(bytes_written); }
     std::vector<std::uint64_t> waiting;  ///< tickets of chunks that are here
   };
@@ -83,6 +87,7 @@ class Writer {
     std::uint32_t regions_written = 0;
     std::map<std::uint32_t, Region> by_number;
     bool is_ready = false;  ///< collective: the owner was told so
+    bool is_going = false;  ///< and said that all are
     bool has_gone = false;  ///< and all have written together, or each writes by its queue
   };
   struct Asked {
@@ -90,6 +95,11 @@ class Writer {
     std::uint32_t region;
   };
 
+  Status check_offer(comm::Rank from, const OfferLetter& letter) const;
+  Status check_chunk(const Chunk& chunk) const;
+  Status check_passed_on(LetterKind kind, const Incoming& incoming) const;
+  Status check_go(const StepName& step, const std::vector<ByteRange>& rounds);
+  void forget_ticket(std::uint64_t ticket);
   void here(std::uint64_t ticket);
   void pass_on(std::uint64_t ticket);
   void write_or_ask(std::uint64_t ticket);

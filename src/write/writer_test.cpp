@@ -12,6 +12,7 @@
 #include "base/testing.hpp"
 #include "comm/error_bytes.hpp"
 #include "comm/in_process.hpp"
+#include "write/letter_bytes.hpp"
 #include "write/role_testing.hpp"
 
 namespace forebay::write {
@@ -79,7 +80,7 @@ class WriterAlone : public ::testing::Test {
   }
   std::string failure() {
     const Sent letter = context_->take_one(LetterKind::kFailed);
-    return letter.payload.empty() ? "" : comm::error_from(letter.payload).message();
+    return letter.payload.empty() ? "" : comm::error_from(letter.payload).value().message();
   }
   std::uint32_t taken() const { return receiving_->counts().taken; }
 
@@ -236,7 +237,7 @@ TEST_F(WriterAlone, a_link_of_a_chain_holds_no_more_than_its_memory) {
   bytes_come(2, 1);
   const auto passed = context_->take(LetterKind::kOffer);
   ASSERT_EQ(passed.size(), 2U);
-  const auto letter = letter_from<OfferLetter>(passed[0].payload);
+  const auto letter = offer_from(passed[0].payload).value();
   EXPECT_EQ(passed[0].to, 0U);
   EXPECT_EQ(letter.chunk.origin, 2U) << "whose bytes they are";
   EXPECT_NE(letter.number & kRelayed, 0U);
@@ -247,7 +248,7 @@ TEST_F(WriterAlone, a_link_of_a_chain_holds_no_more_than_its_memory) {
   EXPECT_EQ(bytes.in_place.size(), kBytes);
   bytes.on_sent({});
   EXPECT_EQ(wanted(), Numbers{2});
-  writer_->taken(letter_from<OfferLetter>(passed[1].payload).number);  // out of shared memory
+  writer_->taken(offer_from(passed[1].payload).value().number);  // out of shared memory
   EXPECT_EQ(wanted(), Numbers{3});
   EXPECT_EQ(receiving_->counts().taken_max, 2U);
 }

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between processes as bytes. MessageReader checks every length and value before it is
+// used: whatever another process sends, the result is a value or an Error that names message kind,
+// field and value.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/link.hpp"
+
+namespace forebay::comm {
+
+/// Any bytes are a value of it.
+template <class T>
+concept AnyBytes = std::integral<T> && !std::same_as<T, bool>;
+
+/// Numbers as they lie in memory; lists, texts and bytes with their count before them.
+class MessageWriter {
+ public:
+  template <AnyBytes T>
+  void number(T value) {
+    append(&value, sizeof value);
+  }
+  template <class E>
+    requires std::is_enum_v<E>
+  void enumerator(E value) {
+    number(static_cast<std::underlying_type_t<E>>(value));
+  }
+  void flag(bool value) { number(static_cast<std::uint8_t>(value)); }
+  /// Elements of a struct must be valid whatever their bytes are.
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void list(std::span<const T> values) {
+    number(std::uint64_t{values.size()});
+    append(values.data(), values.size_bytes());
+  }
+  void bytes(std::span<const std::byte> values) { list(values); }
+  void text(std::string_view value) { list(std::span(value)); }
+
+  Bytes take() && { return std::move(bytes_); }
+
+ private:
+  void append(const void* from, std::size_t size) {
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + size);
+    if (size > 0) std::memcpy(bytes_.data() + at, from, size);
+  }
+
+  Bytes bytes_;
+};
+
+/// `read message 'offer': field 'region' is 9: must be below 4`, of class kDamage. A link adds the
+/// rank of its peer.
+Error malformed(std::string_view kind,
+                std::string_view field,
+                std::uint64_t value,
+                std::string_view must_be);
+
+/// The inverse of MessageWriter. After the first field that is missing or wrong all others are zero
+/// or empty, and end() returns why. Allocates no more than the message has bytes.
+class MessageReader {
+ public:
+  /// `kind` and names of fields are string literals.
+  MessageReader(std::string_view kind, std::span<const std::byte> bytes)
+      : kind_(kind), bytes_(bytes) {}
+
+  template <AnyBytes T>
+  T number(const char* field) {
+    T value{};
+    const auto raw = take(field, sizeof value);
+    if (!raw.empty()) std::memcpy(&value, raw.data(), sizeof value);
+    return value;
+  }
+  /// One of those up to `last`.
+  template <class E>
+    requires std::is_enum_v<E>
+  E enumerator(const char* field, E last) {
+    const auto value = number<std::underlying_type_t<E>>(field);
+    const auto limit = static_cast<std::underlying_type_t<E>>(last);
+    if (value > limit) reject(field, value, "must name one of the values that there are");
+    return is_well() ? static_cast<E>(value) : E{};
+  }
+  bool flag(const char* field) {
+    const auto value = number<std::uint8_t>(field);
+    if (value > 1) reject(field, value, "must be 0 or 1");
+    return is_well() && value == 1;
+  }
+  std::span<const std::byte> bytes(const char* field) { return take_list(field, 1); }
+  std::string text(const char* field) {
+    const auto raw = bytes(field);
+    return {reinterpret_cast<const char*>(raw.data()), raw.size()};
+  }
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  std::vector<T> list(const char* field) {
+    const auto raw = take_list(field, sizeof(T));
+    std::vector<T> values(raw.size() / sizeof(T));
+    if (!raw.empty()) std::memcpy(values.data(), raw.data(), raw.size());
+    return values;
+  }
+  /// How many items follow, of each of which the message has at least so many bytes.
+  std::uint64_t count(const char* field, std::size_t item_bytes_min);
+
+  /// Notes that a field is wrong, unless one before it was.
+  void reject(const char* field, std::uint64_t value, std::string_view must_be) {
+    if (is_well()) error_ = malformed(kind_, field, value, must_be);
+  }
+  bool is_well() const noexcept { return !error_; }
+  bool is_empty() const noexcept { return bytes_.empty(); }
+
+  /// Success if all fields were there and right, and nothing is left.
+  Status end();
+
+ private:
+  std::span<const std::byte> take(const char* field, std::size_t size);
+  std::span<const std::byte> take_list(const char* field, std::size_t item_bytes);
+
+  std::string_view kind_;
+  std::span<const std::byte> bytes_;
+  std::optional<Error> error_;
+};
+
+/// A payload that is a list and nothing else, as it lies in memory.
+template <class T>
+  requires std::is_trivially_copyable_v<T>
+Bytes bytes_of_list(std::span<const T> list) {
+  const auto bytes = std::as_bytes(list);
+  return {bytes.begin(), bytes.end()};
+}
+
+template <class T>
+  requires std::is_trivially_copyable_v<T>
+Result<std::vector<T>> list_from(std::string_view kind, std::span<const std::byte> bytes) {
+  if (bytes.size() % sizeof(T) != 0)
+    return failure(malformed(kind, "payload bytes", bytes.size(),
+                             "must be a multiple of " + std::to_string(sizeof(T))));
+  std::vector<T> list(bytes.size() / sizeof(T));
+  if (!bytes.empty()) std::memcpy(list.data(), bytes.data(), bytes.size());
+  return list;
+}
+
+/// What the header of a message of one kind may say.
+struct MessageRule {
+  const char* name;
+  std::size_t words = 0;  ///< that are in use; the others are zero
+  std::uint32_t payload_bytes_min = 0;
+  std::uint32_t payload_bytes_max = 0;
+};
+
+/// `rules` has one for each kind, in the order of their numbers.
+Status check_header(const LinkHeader& header, std::span<const MessageRule> rules);
+
+}  // namespace forebay::comm
