@@ -3,6 +3,8 @@
 // checksums that readers will look for.
 #include "write/packer.hpp"
 
+#include <forebay/part.hpp>
+
 #include <algorithm>
 #include <memory>
 #include <random>

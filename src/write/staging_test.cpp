@@ -23,12 +23,12 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-constexpr std::uint64_t kSegmentBytes = 64U << 10U;
+constexpr std::uint64_t kSmallSegmentBytes = 64U << 10U;
 constexpr auto kAMinute = std::chrono::minutes(1);
 
 std::shared_ptr<Staging> make(std::uint32_t segments, std::uint64_t ready_bytes = 0) {
-  auto staging = Staging::make({.memory_bytes = segments * kSegmentBytes,
-                                .segment_bytes = kSegmentBytes,
+  auto staging = Staging::make({.memory_bytes = segments * kSmallSegmentBytes,
+                                .segment_bytes = kSmallSegmentBytes,
                                 .ready_bytes = ready_bytes});
   EXPECT_TRUE(staging) << staging.error().message();
   return *staging;
@@ -51,14 +51,14 @@ TEST(Staging, segments_are_apart_and_fill_the_memory) {
     const auto segment = staging->take(nanoseconds(0));
     ASSERT_TRUE(segment) << segment.error().message();
     const auto bytes = staging->segment(*segment);
-    EXPECT_EQ(bytes.size(), kSegmentBytes);
+    EXPECT_EQ(bytes.size(), kSmallSegmentBytes);
     std::memset(bytes.data(), i, bytes.size());
     places.insert(bytes.data());
-    EXPECT_EQ(bytes.data(), staging->memory().data() + *segment * kSegmentBytes);
+    EXPECT_EQ(bytes.data(), staging->memory().data() + *segment * kSmallSegmentBytes);
   }
   EXPECT_EQ(places.size(), 5U);
-  EXPECT_EQ(staging->memory().size(), 5 * kSegmentBytes);
-  EXPECT_EQ(staging->name().bytes, 5 * kSegmentBytes);
+  EXPECT_EQ(staging->memory().size(), 5 * kSmallSegmentBytes);
+  EXPECT_EQ(staging->name().bytes, 5 * kSmallSegmentBytes);
 }
 
 TEST(Staging, sizes_that_cannot_work_are_refused) {
@@ -73,7 +73,7 @@ TEST(Staging, sizes_that_cannot_work_are_refused) {
 
 TEST(Staging, memory_is_rounded_down_to_whole_segments) {
   const auto staging =
-      Staging::make({.memory_bytes = 3 * kSegmentBytes - 1, .segment_bytes = kSegmentBytes});
+      Staging::make({.memory_bytes = 3 * kSmallSegmentBytes - 1, .segment_bytes = kSmallSegmentBytes});
   ASSERT_TRUE(staging);
   EXPECT_EQ((*staging)->counts().segments, 2U);
 }
@@ -99,8 +99,8 @@ class CountedLines final : public LogSink {
 
 TEST(Staging, long_wait_is_logged) {
   CountedLines log;
-  const auto staging = Staging::make({.memory_bytes = kSegmentBytes,
-                                      .segment_bytes = kSegmentBytes,
+  const auto staging = Staging::make({.memory_bytes = kSmallSegmentBytes,
+                                      .segment_bytes = kSmallSegmentBytes,
                                       .ready_bytes = 0,
                                       .log = &log,
                                       .quiet_wait = milliseconds(1)})
@@ -246,8 +246,8 @@ TEST(Staging, memory_that_the_machine_does_not_have_is_an_error_of_who_takes_it)
 /// Its staging takes memory from `source`, and makes none ready ahead of need.
 std::shared_ptr<Staging> borrow(const std::shared_ptr<shm::BufferSource>& source,
                                 std::uint32_t segments) {
-  auto staging = Staging::make({.memory_bytes = segments * kSegmentBytes,
-                                .segment_bytes = kSegmentBytes,
+  auto staging = Staging::make({.memory_bytes = segments * kSmallSegmentBytes,
+                                .segment_bytes = kSmallSegmentBytes,
                                 .ready_bytes = 0,
                                 .source = source});
   EXPECT_TRUE(staging) << staging.error().message();
@@ -266,7 +266,7 @@ TEST(Staging, memory_that_was_ready_is_ready_for_the_next_one) {
   EXPECT_EQ(source->counts().lent_bytes, 0U);
   const auto second = borrow(source, 8);
   EXPECT_EQ(second->memory().data(), before);
-  EXPECT_EQ(second->memory().size(), 8 * kSegmentBytes) << "its bound, not what the other had";
+  EXPECT_EQ(second->memory().size(), 8 * kSmallSegmentBytes) << "its bound, not what the other had";
   EXPECT_EQ(second->counts().ready, 8U);
   EXPECT_EQ(second->try_take(), 0U);
 }

@@ -19,7 +19,7 @@ namespace forebay::write {
 
 namespace {
 
-enum class Word : std::uint32_t {
+enum class SummonsKind : std::uint32_t {
   kCall,    ///< first rank to others: the number of the call; with what is told
   kAnswer,  ///< the answer: that number
   kCome,    ///< first rank to others: that number; all have answered
@@ -27,15 +27,15 @@ enum class Word : std::uint32_t {
 
 constexpr std::uint32_t kCallBytesMax = std::uint32_t{1} << 20U;
 
-/// By Word.
+/// By SummonsKind.
 constexpr std::array<comm::MessageRule, 3> kRules{{
     {"call", 1, 0, kCallBytesMax},
     {.name = "answer", .words = 1},
     {.name = "come", .words = 1},
 }};
 
-comm::LinkHeader letter(Word word, std::uint64_t number) {
-  return {.kind = static_cast<std::uint32_t>(word), .words = {number}};
+comm::LinkHeader letter(SummonsKind kind, std::uint64_t number) {
+  return {.kind = static_cast<std::uint32_t>(kind), .words = {number}};
 }
 
 TimePoint now() { return std::chrono::steady_clock::now(); }
@@ -81,7 +81,7 @@ Status Summons::call(const comm::Bytes& told, std::chrono::milliseconds patience
   if (Status asked = ask(told, patience); !asked) return asked;
   // A header alone on a connection where nothing is queued: the kernel takes it at once.
   for (std::uint32_t rank = computing_; rank < office_->size(); ++rank)
-    std::ignore = office_->send({rank}, letter(Word::kCome, number_));
+    std::ignore = office_->send({rank}, letter(SummonsKind::kCome, number_));
   return {};
 }
 
@@ -89,7 +89,7 @@ Status Summons::ask(const comm::Bytes& told, std::chrono::milliseconds patience)
   answered_.clear();
   for (std::uint32_t rank = computing_; rank < office_->size(); ++rank) {
     // Who cannot be reached is lost, which is told on its own.
-    std::ignore = office_->send({rank}, letter(Word::kCall, number_), told);
+    std::ignore = office_->send({rank}, letter(SummonsKind::kCall, number_), told);
   }
   const TimePoint end = now() + patience;
   const std::uint32_t called = office_->size() - computing_;
@@ -138,7 +138,7 @@ void Summons::attend_until(Deadline end) {
 /// Calls come from the first rank, answers from those given to I/O.
 Status Summons::check(comm::Rank from, const comm::LinkHeader& header) const {
   if (Status good = comm::check_header(header, kRules); !good) return good;
-  const bool is_answer = static_cast<Word>(header.kind) == Word::kAnswer;
+  const bool is_answer = static_cast<SummonsKind>(header.kind) == SummonsKind::kAnswer;
   const bool may_send = is_answer ? is_first() && from.number >= computing_
                                   : is_given_to_io() && from == comm::Rank{0};
   if (may_send) return {};
@@ -157,19 +157,19 @@ Status Summons::received(comm::Rank from,
                          std::span<const std::byte> payload) {
   if (Status good = check(from, header); !good) return good;
   const std::uint64_t number = header.words[0];
-  switch (static_cast<Word>(header.kind)) {
-    case Word::kCall:
+  switch (static_cast<SummonsKind>(header.kind)) {
+    case SummonsKind::kCall:
       // The first call is for nothing.
       if (!payload.empty())
         if (const auto decision = decision_from(payload); !decision)
           return failure(decision.error());
       number_ = number;
       was_called_ = true;
-      return office_->send(from, letter(Word::kAnswer, number));
-    case Word::kAnswer:
+      return office_->send(from, letter(SummonsKind::kAnswer, number));
+    case SummonsKind::kAnswer:
       if (number == number_) answered_.insert(from.number);
       return {};
-    case Word::kCome:
+    case SummonsKind::kCome:
       is_to_come_ = is_to_come_ || number == number_;
       return {};
   }
