@@ -104,6 +104,15 @@ bool is_change(RecordKind kind) noexcept {
   return kind != RecordKind::kKnown && kind < RecordKind::kFsync;
 }
 
+bool changes_data(RecordKind kind) noexcept {
+  return kind == RecordKind::kWrite || kind == RecordKind::kTruncate ||
+         kind == RecordKind::kFallocate;
+}
+
+bool makes_file(RecordKind kind) noexcept {
+  return kind >= RecordKind::kCreate && kind <= RecordKind::kMknod;
+}
+
 std::string record_file_head() { return std::string(kMagic); }
 std::size_t record_file_head_bytes() { return kMagic.size(); }
 

@@ -40,6 +40,10 @@ enum class RecordKind : std::uint8_t {
 std::string_view name_of(RecordKind kind) noexcept;
 /// Whether it changes something; the others say that changes are safe.
 bool is_change(RecordKind kind) noexcept;
+/// Whether it changes the bytes or the length of a file.
+bool changes_data(RecordKind kind) noexcept;
+/// Whether a file, folder or link begins with it.
+bool makes_file(RecordKind kind) noexcept;
 
 /// What is longer is damage for those who read.
 inline constexpr std::uint64_t kRecordDataBytesMax = 1ULL << 30U;

@@ -17,9 +17,7 @@ std::uint64_t FileNumbers::of(std::uint64_t inode) {
 }
 
 void FileNumbers::rewrite(Record& record) {
-  const bool is_new = record.kind == RecordKind::kCreate || record.kind == RecordKind::kMkdir ||
-                      record.kind == RecordKind::kSymlink || record.kind == RecordKind::kMknod;
-  if (is_new) now_.erase(record.file);
+  if (makes_file(record.kind)) now_.erase(record.file);
   record.file = of(record.file);
   record.folder = of(record.folder);
   record.to_folder = of(record.to_folder);

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -25,10 +28,13 @@ constexpr mode_t kModeBits = 07777;
 /// Of folders in each other. Paths of the kernel have fewer names.
 constexpr std::size_t kDepthMax = 4096;
 
+/// Of the folder for files that have no name, beyond all numbers of recordings.
+constexpr std::uint64_t kNameless = UINT64_MAX;
+
 struct Name {
   std::uint64_t folder = 0;
   std::string name;
-  friend bool operator==(const Name&, const Name&) = default;
+  friend auto operator<=>(const Name&, const Name&) = default;
 };
 
 /// Where each file of the recording lies in the folder now.
@@ -37,28 +43,33 @@ class Tree {
   using Names = std::vector<std::string_view>;
 
   void set_root(std::uint64_t file) { root_file_ = file; }
-  /// A new file by this number: an old one, whose number was free again, is no longer meant.
-  void make(std::uint64_t file, Name name) { names_[file] = {std::move(name)}; }
-  void link(std::uint64_t file, Name name) { names_[file].push_back(std::move(name)); }
+  void link(std::uint64_t file, const Name& name) {
+    names_[file].push_back(name);
+    files_[name] = file;
+  }
   void unlink(std::uint64_t file, const Name& name) {
-    if (const auto it = names_.find(file); it != names_.end()) std::erase(it->second, name);
+    std::erase(names_[file], name);
+    files_.erase(name);
   }
   std::optional<std::uint64_t> at(const Name& name) const {
-    for (const auto& [file, names] : names_) {
-      if (std::ranges::find(names, name) != names.end()) return file;
-    }
-    return std::nullopt;
+    const auto it = files_.find(name);
+    return it == files_.end() ? std::nullopt : std::optional(it->second);
   }
+  std::size_t count_of(std::uint64_t file) const {
+    const auto it = names_.find(file);
+    return it == names_.end() ? 0 : it->second.size();
+  }
+  /// One of its names. It has some.
+  const Name& name_of(std::uint64_t file) const { return names_.at(file).front(); }
   /// The names that lead to a file from the folder downwards, valid until the tree changes. ENOENT
   /// if none do, ELOOP if a recording says that folders lie in each other.
   Outcome<Names> names_to(std::uint64_t file) const {
     Names names;
     while (file != root_file_) {
       if (names.size() == kDepthMax) return fails(ELOOP);
-      const auto it = names_.find(file);
-      if (it == names_.end() || it->second.empty()) return fails(ENOENT);
-      names.push_back(it->second.front().name);
-      file = it->second.front().folder;
+      if (count_of(file) == 0) return fails(ENOENT);
+      names.push_back(name_of(file).name);
+      file = name_of(file).folder;
     }
     std::ranges::reverse(names);
     return names;
@@ -67,16 +78,47 @@ class Tree {
  private:
   std::uint64_t root_file_ = 0;
   std::unordered_map<std::uint64_t, std::vector<Name>> names_;
+  std::map<Name, std::uint64_t> files_;
 };
 
 int errno_of(int result) { return result == 0 ? 0 : errno; }
 
-/// Makes changes once more. Each call gives an errno, or 0; what was unlinked is left alone.
+/// A folder below the one that is replayed in, removed at the end with what is in it. Files are
+/// there that have no name, as a later record may give them one.
+class NamelessFiles {
+ public:
+  static Result<NamelessFiles> make_in(const Descriptor& above, const std::string& path) {
+    std::string folder = path_of(above) + "/.forebay-emufs-XXXXXX";
+    if (::mkdtemp(folder.data()) != nullptr) return NamelessFiles(std::move(folder));
+    return failure(system_error({.operation = "make a folder in", .path = path}, errno));
+  }
+  ~NamelessFiles() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+  NamelessFiles(NamelessFiles&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
+  NamelessFiles(const NamelessFiles&) = delete;
+  NamelessFiles& operator=(const NamelessFiles&) = delete;
+  NamelessFiles& operator=(NamelessFiles&&) = delete;
+
+  std::string name() const { return std::filesystem::path(folder_).filename(); }
+
+ private:
+  explicit NamelessFiles(std::string folder) : folder_(std::move(folder)) {}
+  std::string folder_;
+};
+
+/// Makes changes once more. Each call gives an errno, or 0. Names and files come back apart: a file
+/// that has lost its name, or has none yet, is kept, so that a later rename can bring it back.
 class Replayer {
  public:
-  explicit Replayer(Enclosure folder) : folder_(std::move(folder)) {}
+  /// `nameless` names a folder in `folder`.
+  Replayer(Enclosure folder, std::string nameless)
+      : folder_(std::move(folder)), nameless_(std::move(nameless)) {}
 
   int apply(const Record& record);
+  /// The change itself is lost; the file that it made may still get a name.
+  int lose(const Record& record);
   /// Of a write, the pages for which `survives(page)` is true.
   template <class Survives>
   int write_pages(const Record& record, Survives survives);
@@ -84,15 +126,21 @@ class Replayer {
  private:
   int know(const Record& record);
   int change_name(const Record& record);
-  int make(const Record& record, int folder);
-  int link(const Record& record, int folder);
-  int remove(const Record& record, int folder);
-  int rename(const Record& record, int folder);
+  int make(const Record& record, const Name& name);
+  int remove(const Record& record);
+  int rename(const Record& record);
+  int add_name(std::uint64_t file, const Name& name);
+  int take_name(std::uint64_t file, const Name& name);
+  int clear(const Name& name);
+  int move(std::uint64_t file, const Name& from, const Name& to);
+  Name nameless() { return {kNameless, std::to_string(++nameless_count_)}; }
   Outcome<Descriptor> named(std::uint64_t file) const;
-  /// Empty if no name leads there any more.
-  Outcome<Descriptor> still_named(std::uint64_t file) const;
+  /// Empty if the recording has not made it.
+  Outcome<Descriptor> if_made(std::uint64_t file) const;
 
   Enclosure folder_;
+  std::string nameless_;
+  std::uint64_t nameless_count_ = 0;
   Tree tree_;
 };
 
@@ -102,7 +150,7 @@ Outcome<Descriptor> Replayer::named(std::uint64_t file) const {
   return folder_.at(*names);
 }
 
-Outcome<Descriptor> Replayer::still_named(std::uint64_t file) const {
+Outcome<Descriptor> Replayer::if_made(std::uint64_t file) const {
   const auto names = tree_.names_to(file);
   if (!names && names.error() == ENOENT) return Descriptor();
   if (!names) return fails(names.error());
@@ -119,64 +167,103 @@ int set_owner_and_mode(const Descriptor& named, const Record& record) {
   return errno_of(::chmod(path_of(named).c_str(), record.mode & kModeBits));
 }
 
-int Replayer::make(const Record& record, int folder) {
-  const char* name = record.name.c_str();
+int make_file(const Record& record, int folder, const char* name) {
   const mode_t bits = record.mode & kModeBits;
-  int made = 0;
   switch (record.kind) {
     case RecordKind::kCreate:
-      made = ::mknodat(folder, name, S_IFREG | bits, 0);
-      break;
+      return errno_of(::mknodat(folder, name, S_IFREG | bits, 0));
     case RecordKind::kMkdir:
-      made = ::mkdirat(folder, name, bits);
-      break;
+      return errno_of(::mkdirat(folder, name, bits));
     case RecordKind::kSymlink:
-      made = ::symlinkat(record.data.c_str(), folder, name);
-      break;
+      return errno_of(::symlinkat(record.data.c_str(), folder, name));
     default:
-      made = ::mknodat(folder, name, record.mode, record.size);
+      return errno_of(::mknodat(folder, name, record.mode, record.size));
   }
-  if (made != 0) return errno;
-  tree_.make(record.file, {record.folder, record.name});
-  const auto named = named_in(folder, name);
-  return named ? set_owner_and_mode(*named, record) : named.error();
 }
 
-int Replayer::link(const Record& record, int folder) {
-  const auto old = named(record.file);
-  if (!old) return old.error();
-  if (::linkat(AT_FDCWD, path_of(*old).c_str(), folder, record.name.c_str(), AT_SYMLINK_FOLLOW) !=
-      0) {
-    return errno;
+int Replayer::make(const Record& record, const Name& name) {
+  const auto folder = named(name.folder);
+  if (!folder) return folder.error();
+  if (const int failed = clear(name); failed != 0) return failed;
+  const int made = make_file(record, folder->get(), name.name.c_str());
+  if (made != 0) return made;
+  tree_.link(record.file, name);
+  const auto file = named_in(folder->get(), name.name.c_str());
+  return file ? set_owner_and_mode(*file, record) : file.error();
+}
+
+int Replayer::move(std::uint64_t file, const Name& from, const Name& to) {
+  const auto source = named(from.folder);
+  if (!source) return source.error();
+  const auto target = named(to.folder);
+  if (!target) return target.error();
+  if (::renameat(source->get(), from.name.c_str(), target->get(), to.name.c_str()) != 0) {
+    // Without changes that are lost, a folder may be meant to lie in itself.
+    return errno == EINVAL ? 0 : errno;
   }
-  tree_.link(record.file, {record.folder, record.name});
+  tree_.unlink(file, from);
+  tree_.link(file, to);
   return 0;
 }
 
-int Replayer::remove(const Record& record, int folder) {
-  const int flags = record.kind == RecordKind::kRmdir ? AT_REMOVEDIR : 0;
-  const int removed = errno_of(::unlinkat(folder, record.name.c_str(), flags));
-  if (removed == 0) tree_.unlink(record.file, {record.folder, record.name});
+bool is_folder(const Descriptor& named) {
+  struct stat is{};
+  return ::fstat(named.get(), &is) == 0 && S_ISDIR(is.st_mode);
+}
+
+/// One more name, or the first one; the only one of a folder.
+int Replayer::add_name(std::uint64_t file, const Name& name) {
+  if (tree_.count_of(file) == 0) return ENOENT;
+  const auto found = named(file);
+  if (!found) return found.error();
+  const Name old = tree_.name_of(file);
+  if (old.folder == kNameless || is_folder(*found)) return move(file, old, name);
+  const auto folder = named(name.folder);
+  if (!folder) return folder.error();
+  if (::linkat(AT_FDCWD, path_of(*found).c_str(), folder->get(), name.name.c_str(),
+               AT_SYMLINK_FOLLOW) != 0) {
+    return errno;
+  }
+  tree_.link(file, name);
+  return 0;
+}
+
+int Replayer::take_name(std::uint64_t file, const Name& name) {
+  if (tree_.count_of(file) == 1) return move(file, name, nameless());
+  const auto folder = named(name.folder);
+  if (!folder) return folder.error();
+  const int removed = errno_of(::unlinkat(folder->get(), name.name.c_str(), 0));
+  if (removed == 0) tree_.unlink(file, name);
   return removed;
 }
 
-int Replayer::rename(const Record& record, int folder) {
+int Replayer::clear(const Name& name) {
+  const auto file = tree_.at(name);
+  return file ? take_name(*file, name) : 0;
+}
+
+int Replayer::remove(const Record& record) {
+  const Name name{record.folder, record.name};
+  if (tree_.at(name)) return clear(name);
+  // The name is lost. What has none in our table has none in the folder.
+  const auto folder = named(record.folder);
+  if (!folder) return folder.error();
+  return is_folder(*folder) ? 0 : ENOTDIR;
+}
+
+int Replayer::rename(const Record& record) {
   const Name from{record.folder, record.name};
   const Name to{record.to_folder, record.to_name};
-  const auto target = named(record.to_folder);
-  if (!target) return target.error();
   const auto replaced = tree_.at(to);
-  const auto flags = static_cast<unsigned>(record.size);
-  if (::renameat2(folder, from.name.c_str(), target->get(), to.name.c_str(), flags) != 0) {
-    return errno;
-  }
   // Two names of one file: rename does nothing then.
   if (replaced == record.file) return 0;
-  if (replaced) tree_.unlink(*replaced, to);
-  if (replaced && (flags & RENAME_EXCHANGE) != 0) tree_.link(*replaced, from);
-  tree_.unlink(record.file, from);
-  tree_.link(record.file, to);
-  return 0;
+  int result = clear(to);
+  if (result != 0) return result;
+  result = tree_.at(from) == record.file ? move(record.file, from, to) : add_name(record.file, to);
+  const bool exchanges = (record.size & RENAME_EXCHANGE) != 0;
+  if (result != 0 || !exchanges || !replaced) return result;
+  result = clear(from);
+  return result == 0 ? add_name(*replaced, from) : result;
 }
 
 timespec time_of(std::uint64_t nanoseconds) {
@@ -236,7 +323,7 @@ int change(const Record& record, const Descriptor& named) {
 
 template <class Survives>
 int Replayer::write_pages(const Record& record, Survives survives) {
-  const auto found = still_named(record.file);
+  const auto found = if_made(record.file);
   if (!found) return found.error();
   if (!*found) return 0;
   const auto file = for_writing(*found);
@@ -256,6 +343,7 @@ int Replayer::write_pages(const Record& record, Survives survives) {
 int Replayer::know(const Record& record) {
   if (record.folder == 0) {
     tree_.set_root(record.file);
+    tree_.link(kNameless, {record.file, nameless_});
   } else {
     tree_.link(record.file, {record.folder, record.name});
   }
@@ -263,18 +351,19 @@ int Replayer::know(const Record& record) {
 }
 
 int Replayer::change_name(const Record& record) {
-  const auto folder = named(record.folder);
-  if (!folder) return folder.error();
+  const Name name{record.folder, record.name};
   switch (record.kind) {
-    case RecordKind::kLink:
-      return link(record, folder->get());
+    case RecordKind::kLink: {
+      const int cleared = clear(name);
+      return cleared == 0 ? add_name(record.file, name) : cleared;
+    }
     case RecordKind::kUnlink:
     case RecordKind::kRmdir:
-      return remove(record, folder->get());
+      return remove(record);
     case RecordKind::kRename:
-      return rename(record, folder->get());
+      return rename(record);
     default:
-      return make(record, folder->get());
+      return make(record, name);
   }
 }
 
@@ -282,14 +371,13 @@ int Replayer::apply(const Record& record) {
   if (record.kind == RecordKind::kKnown) return know(record);
   if (record.kind >= RecordKind::kFsync) return 0;
   if (record.kind <= RecordKind::kRename) return change_name(record);
-  const auto file = still_named(record.file);
+  const auto file = if_made(record.file);
   if (!file) return file.error();
   return *file ? change(record, *file) : 0;
 }
 
-bool is_data(RecordKind kind) {
-  return kind == RecordKind::kWrite || kind == RecordKind::kTruncate ||
-         kind == RecordKind::kFallocate;
+int Replayer::lose(const Record& record) {
+  return makes_file(record.kind) ? make(record, nameless()) : 0;
 }
 
 /// All records without the bytes that they wrote.
@@ -314,14 +402,13 @@ int apply_or_lose(Replayer& replayer,
                   const ReplayCommand& command,
                   Replayed& replayed) {
   const std::uint64_t number = ++replayed.records;
-  const bool data = is_data(record.kind);
-  const bool there = data ? survivors.data[number - 1] : number <= survivors.names_until;
-  if (there || record.kind == RecordKind::kKnown) {
+  if (survivors[number - 1]) {
     if (is_change(record.kind)) ++replayed.applied;
     return replayer.apply(record);
   }
-  if (is_change(record.kind)) ++replayed.lost;
-  if (!data || command.unsynced != Unsynced::kRandom) return 0;
+  ++replayed.lost;
+  if (!changes_data(record.kind)) return replayer.lose(record);
+  if (command.unsynced != Unsynced::kRandom) return 0;
   if (record.kind == RecordKind::kWrite) {
     return replayer.write_pages(
         record, [&](std::uint64_t page) { return page_survives(command.seed, number, page); });
@@ -341,7 +428,12 @@ Result<Replayed> replay(const ReplayCommand& command) {
   if (!reader) return failure(reader.error());
   auto folder = Enclosure::open(command.folder);
   if (!folder) return failure(folder.error());
-  Replayer replayer(std::move(*folder));
+  const auto root = folder->at({});
+  if (!root)
+    return failure(system_error({.operation = "open", .path = command.folder}, root.error()));
+  const auto nameless = NamelessFiles::make_in(*root, command.folder);
+  if (!nameless) return failure(nameless.error());
+  Replayer replayer(std::move(*folder), nameless->name());
   Replayed replayed{.broke_off = reader->broke_off()};
   ::umask(0);
   while (replayed.records < outline->size()) {

@@ -15,13 +15,9 @@
 
 namespace forebay::emufs {
 
-/// Which records come back after a power cut. Pure: the same words, the same choice.
-struct Survivors {
-  /// Names and attributes come back up to this record: they go through a journal, in order.
-  std::uint64_t names_until = 0;
-  /// For each record: does data that it wrote come back? Of names it says nothing.
-  std::vector<bool> data;
-};
+/// For each record: does its change come back after a power cut? Of records that are no change,
+/// true.
+using Survivors = std::vector<bool>;
 
 struct PowerCut {
   std::uint64_t after = UINT64_MAX;  ///< so many records were made
@@ -29,7 +25,8 @@ struct PowerCut {
   std::uint64_t seed = 1;
 };
 
-/// `records` are all that there were, without the bytes of writes if the caller likes.
+/// Pure: the same arguments, the same result. `records` are all that there were; bytes of writes
+/// are not read.
 Survivors survivors_of(const std::vector<Record>& records, const PowerCut& cut);
 
 /// Whether page `page` of a write that was not synced comes back where chance decides.

@@ -42,6 +42,12 @@ def recorded(emufs, machine_file, tmp_path):
     return record
 
 
+def sync_folder(path) -> None:
+    folder = os.open(path, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
 def everything(path):
     """Every kind of change, in a folder."""
     (path / "a").write_bytes(b"x" * 200_000)
@@ -120,14 +126,21 @@ def test_a_cut_leaves_what_was_made_until_then(recorded, program, tmp_path):
         assert (folder / "a").read_bytes() == b"0123456789"[:writes]
 
 
-def test_what_was_synced_is_there_and_what_was_not_is_lost(recorded, program, tmp_path):
+def write_synced(path) -> None:
+    """A file that is synced, without its folder."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT)
+    os.write(file, b"x" * 100_000)
+    os.fsync(file)
+    os.close(file)
+
+
+def test_synced_file_in_a_synced_folder_survives_and_unsynced_data_is_lost(
+    recorded, program, tmp_path
+):
     def write(path):
-        for name, synced in (("safe", True), ("unsafe", False)):
-            file = os.open(path / name, os.O_WRONLY | os.O_CREAT)
-            os.write(file, b"x" * 100_000)
-            if synced:
-                os.fsync(file)
-            os.close(file)
+        write_synced(path / "safe")
+        (path / "unsafe").write_bytes(b"x" * 100_000)
+        sync_folder(path)
 
     recording, _ = recorded(write)
     for seed in range(5):
@@ -136,7 +149,63 @@ def test_what_was_synced_is_there_and_what_was_not_is_lost(recorded, program, tm
             program("replay", recording, folder, "--unsynced", how, "--seed", seed)
             assert (folder / "safe").read_bytes() == b"x" * 100_000
             if how == "none":
-                assert sorted(os.listdir(folder)) == ["safe"]
+                assert (folder / "unsafe").read_bytes() == b""
+
+
+def test_file_synced_without_its_folder_loses_its_name(recorded, program, tmp_path):
+    recording, _ = recorded(lambda path: write_synced(path / "nameless"))
+    program("replay", recording, tmp_path / "none", "--unsynced", "none")
+    assert os.listdir(tmp_path / "none") == []
+    kept = set()
+    for seed in range(20):
+        folder = tmp_path / f"seed{seed}"
+        program("replay", recording, folder, "--unsynced", "random", "--seed", seed)
+        kept.add((*os.listdir(folder),))
+    assert kept == {(), ("nameless",)}
+
+
+def synced_rename(path):
+    write_synced(path / "new")
+    sync_folder(path)
+    os.rename(path / "new", path / "old")
+
+
+def unsynced_unlink(path):
+    write_synced(path / "new")
+    os.rename(path / "new", path / "old")
+    sync_folder(path)
+    (path / "old").unlink()
+
+
+def unsynced_link(path):
+    write_synced(path / "old")
+    sync_folder(path)
+    os.link(path / "old", path / "new")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (synced_rename, ["new"], ["old"]),
+        (unsynced_unlink, ["old"], []),
+        (unsynced_link, ["old"], ["new", "old"]),
+    ],
+    ids=["rename", "unlink", "link"],
+)
+def test_change_of_names_survives_by_a_sync_of_the_folder(recorded, program, tmp_path, case):
+    change, before, after = case
+
+    def work(path):
+        change(path)
+        write_synced(path / "another")
+        sync_folder(path)
+
+    recording, _ = recorded(work)
+    changed = 5 if change is unsynced_unlink else 4  # records until the first sync of the folder
+    for cut, expected in ((changed + 4, before), (changed + 6, [*after, "another"])):
+        folder = tmp_path / f"cut{cut}"
+        program("replay", recording, folder, "--unsynced", "none", "--cut", cut)
+        assert sorted(os.listdir(folder)) == sorted(expected)
 
 
 def test_chance_is_the_same_for_the_same_seed(recorded, program, tmp_path):

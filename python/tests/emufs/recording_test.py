@@ -20,6 +20,12 @@ def recording(emufs, machine_file, tmp_path):
     return mount
 
 
+def sync_folder(path) -> None:
+    folder = os.open(path, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
 def test_times_before_1970_come_back(recording, program, tmp_path):
     times = (-1_500_000_001, -1)
     mount, changes = recording()
@@ -39,6 +45,7 @@ def test_writes_that_sync_are_safe(recording, program, tmp_path, flag, access):
     assert os.write(file, b"x" * 10_000) == 10_000
     assert os.pwrite(file, b"y" * 10, 10_000) == 10
     os.close(file)
+    sync_folder(mount.path)
     (mount.path / "other").write_bytes(b"lost")
     program("replay", changes, tmp_path / "again", "--unsynced", "none")
     assert os.listdir(tmp_path / "again") == ["log"]
@@ -50,6 +57,7 @@ def test_a_single_write_that_syncs_is_safe(recording, program, tmp_path):
     file = os.open(mount.path / "log", os.O_WRONLY | os.O_CREAT)
     assert os.pwritev(file, [b"safe"], 0, os.RWF_DSYNC) == 4
     os.close(file)
+    sync_folder(mount.path)
     program("replay", changes, tmp_path / "again", "--unsynced", "none")
     assert (tmp_path / "again" / "log").read_bytes() == b"safe"
 
@@ -62,6 +70,7 @@ def test_a_copy_to_a_file_that_syncs_is_safe(recording, program, tmp_path):
     assert os.copy_file_range(source, target, 10_000) == 10_000
     os.close(source)
     os.close(target)
+    sync_folder(mount.path)
     program("replay", changes, tmp_path / "again", "--unsynced", "none")
     assert (tmp_path / "again" / "to").read_bytes() == b"x" * 10_000
 

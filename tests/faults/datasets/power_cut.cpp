@@ -31,9 +31,9 @@ bool is_any_sync(const Record& record) {
 bool changes_names(const Record& record) {
   return record.kind >= RecordKind::kKnown && record.kind <= RecordKind::kRename;
 }
-bool changes_data(const Record& record) {
-  return record.kind == RecordKind::kWrite || record.kind == RecordKind::kTruncate ||
-         record.kind == RecordKind::kFallocate;
+/// The folder whose sync makes a change of names safe: of a rename, the one with the new name.
+std::uint64_t folder_of(const Record& record) {
+  return record.kind == RecordKind::kRename ? record.to_folder : record.folder;
 }
 
 /// A file after the cut: bytes, and zeros from there to its size, which take no memory.
@@ -64,7 +64,7 @@ class Disk {
     for (std::size_t i = 0; i < recording_.size(); ++i) {
       const Record& record = recording_[i];
       if (changes_names(record) && names_survive(i)) change_names(record);
-      if (changes_data(record)) change_data(i);
+      if (emufs::changes_data(record.kind)) change_data(i);
     }
   }
 
@@ -81,7 +81,7 @@ class Disk {
       if (record.kind == RecordKind::kSyncAll) all_synced_ = i + 1;
       if (is_any_sync(record)) names_until_ = i;
       if (record.kind == RecordKind::kFsyncFolder) folder_until_[record.file] = i;
-      if (changes_names(record)) folder_until_.try_emplace(record.folder, 0);
+      if (changes_names(record)) folder_until_.try_emplace(folder_of(record), 0);
     }
     names_until_ = some_later_than(names_until_);
     for (auto& [folder, until] : folder_until_)
@@ -93,7 +93,7 @@ class Disk {
   bool names_survive(std::size_t i) const {
     if (recording_[i].kind == RecordKind::kKnown) return true;
     if (cut_.names == Names::kByAnySync) return i < names_until_;
-    return i < folder_until_.at(recording_[i].folder);
+    return i < folder_until_.at(folder_of(recording_[i]));
   }
   bool is_safe(std::size_t i) const {
     const auto synced = data_synced_.find(recording_[i].file);

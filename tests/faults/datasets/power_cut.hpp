@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a power cut leaves of a folder whose changes and syncs were recorded
 // (docs/formats/emufs-record.md), by harder rules than those of `forebay emufs replay`: sectors may
-// be smaller than pages, a file may be longer than its bytes, and names may need a sync of their
-// own folder.
+// be smaller than pages, and a file may be longer than its bytes. Names may go through a journal.
 #pragma once
 
 #include <forebay/error.hpp>

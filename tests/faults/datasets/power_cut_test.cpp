@@ -20,6 +20,7 @@
 #include "reading.hpp"
 #include "tests/faults/streams/emulated_storage.hpp"
 #include "tests/faults/streams/own_mounts.hpp"
+#include "tools/emufs/replay.hpp"
 #include "write/repair.hpp"
 #include "writer_process.hpp"
 
@@ -40,14 +41,13 @@ class PowerCuts : public testing::TestWithParam<std::uint64_t> {
  protected:
   void SetUp() override {
     if (const auto reason = reason_against_own_mounts(); !reason.empty()) GTEST_SKIP() << reason;
-    const std::string path = folder_ / "recording";
     {
-      const EmulatedStorage storage({.record = path});
+      const EmulatedStorage storage({.record = path_});
       if (!storage.reason_against().empty()) GTEST_SKIP() << storage.reason_against();
       run_on(storage.path(), 5);
       run_on(storage.path(), 3);
     }
-    auto recording = read_recording(path);
+    auto recording = read_recording(path_);
     ASSERT_TRUE(recording) << recording.error().message();
     recording_ = std::move(*recording);
     note_promises();
@@ -110,8 +110,22 @@ class PowerCuts : public testing::TestWithParam<std::uint64_t> {
   void cut_and_look(const PowerCut& cut) {
     const TemporaryFolder left;
     leave_after(cut, recording_, left.path());
-    const std::string path = left / "run.fb";
-    const std::uint64_t promised = promised_after(cut.after);
+    look_at(left / "run.fb", promised_after(cut.after));
+  }
+
+  /// By the rules of `forebay emufs replay`.
+  void replay_and_look(const PowerCut& cut, emufs::Unsynced unsynced) {
+    const TemporaryFolder left;
+    const auto replayed = emufs::replay({.record = path_,
+                                         .folder = left.path(),
+                                         .cut = cut.after,
+                                         .unsynced = unsynced,
+                                         .seed = cut.seed});
+    ASSERT_TRUE(replayed) << replayed.error().message();
+    look_at(left / "run.fb", promised_after(cut.after));
+  }
+
+  void look_at(const std::string& path, std::uint64_t promised) {
     const bool is_there = fs::exists(path + "/commits");
     if (promised > 0 || (is_there && !StepReader::open(path)->steps().empty())) {
       EXPECT_TRUE(is_whole(path, cargo_, promised, Slots::kOneMayBeTorn));
@@ -138,6 +152,7 @@ class PowerCuts : public testing::TestWithParam<std::uint64_t> {
   }
 
   const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "recording";
   const Cargo cargo_{GetParam()};
   std::mt19937_64 random_{GetParam()};
   std::string ways_;
@@ -150,6 +165,15 @@ TEST_P(PowerCuts, take_nothing_that_was_durable) {
     const PowerCut cut = random_cut();
     SCOPED_TRACE(cut.text() + " of " + std::to_string(recording_.size()) + "\n" + ways_);
     cut_and_look(cut);
+  }
+}
+
+TEST_P(PowerCuts, replayed_by_emufs_take_nothing_that_was_durable) {
+  for (std::uint64_t i = 0; i < kCutsEach && !HasFailure(); ++i) {
+    const PowerCut cut = random_cut();
+    const auto unsynced = i % 2 == 0 ? emufs::Unsynced::kRandom : emufs::Unsynced::kNone;
+    SCOPED_TRACE(cut.text() + " of " + std::to_string(recording_.size()) + "\n" + ways_);
+    replay_and_look(cut, unsynced);
   }
 }
 
