@@ -89,7 +89,7 @@ int set_size(const Call& call, Inode& inode, off_t size, fuse_file_info* info) {
   const int result =
       errno_of(info != nullptr ? ::ftruncate(Call::open_file(info).descriptor.get(), size)
                                : ::truncate(inode.path().c_str(), size));
-  if (result == 0) inode.changed_by(call.client().number());
+  if (result == 0) call.note_change(inode);
   return result;
 }
 

@@ -48,6 +48,16 @@ void Call::forget_pages_of_others(Inode& inode) {
   changed_ = inode.id();
 }
 
+void Call::note_change(Inode& inode) const {
+  inode.changed_by(client_.number());
+  struct stat now{};
+  if (!file_system_.has_shared_caches()) return;
+  if (::fstatat(inode.fd(), "", &now, AT_EMPTY_PATH) != 0) return;
+  if (!inode.has_new_size(static_cast<std::uint64_t>(now.st_size))) return;
+  for (const model::ClientId reader : inode.readers_besides(client_.number()))
+    file_system_.time->tell_size(reader, inode.id());
+}
+
 void Call::answer_result(const model::Request& cost, int error_number) const {
   if (error_number != 0) return fail(error_number);
   const fuse_req_t request = request_;

@@ -9,10 +9,31 @@
 
 namespace forebay::emufs {
 
+/// A client reads a file for as long as this lives.
+class Reader {
+ public:
+  Reader() = default;
+  Reader(Inode& inode, model::ClientId client) : inode_(inode.shared_from_this()), client_(client) {
+    inode_->add_readers(client_, 1);
+  }
+  ~Reader() {
+    if (inode_) inode_->add_readers(client_, -1);
+  }
+  Reader(Reader&&) = default;
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+  Reader& operator=(Reader&&) = delete;
+
+ private:
+  std::shared_ptr<Inode> inode_;
+  model::ClientId client_ = 0;
+};
+
 /// A file that a program has open.
 struct OpenFile {
   Descriptor descriptor;
   Inode* inode = nullptr;
+  Reader reader = {};
 };
 
 /// The kernel has the address, and gives it back when the file is closed.
@@ -69,6 +90,11 @@ class Call {
   /// The bytes of a file are others now, by an operation that takes no locks. This call's answer
   /// waits until the clients see it.
   void forget_pages_of_others(Inode& inode);
+
+  /// This call has changed the bytes of a file. Its answer waits until the clients that read the
+  /// file have a new size: their kernels copy (copy_file_range, sendfile) up to the size that they
+  /// have, and ask for no other.
+  void note_change(Inode& inode) const;
 
   /// The answer is success, or an errno that was found; failures cost nothing.
   void answer_result(const model::Request& cost, int error_number) const;

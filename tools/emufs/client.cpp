@@ -7,7 +7,9 @@
 #include <memory>
 #include <utility>
 
+#include <fcntl.h>
 #include <malloc.h>
+#include <sys/stat.h>
 
 #include "base/assert.hpp"
 #include "base/service_thread.hpp"
@@ -151,6 +153,13 @@ void Client::drop_pages(Inode& inode, ByteRange range) {
   fuse_lowlevel_notify_inval_inode(session_, file_system_.inodes.node_of(inode),
                                    static_cast<off_t>(range.offset),
                                    whole ? 0 : static_cast<off_t>(range.size));
+}
+
+void Client::tell_size(Inode& inode) {
+  struct stat now{};
+  if (::fstatat(inode.fd(), "", &now, AT_EMPTY_PATH) != 0) return;
+  announce_size(fuse_session_fd(session_), file_system_.inodes.node_of(inode),
+                static_cast<std::uint64_t>(now.st_size));
 }
 
 void Client::forget_name(const Inode& folder, const std::string& name) {

@@ -171,7 +171,7 @@ void write(fuse_req_t request, fuse_ino_t, fuse_bufvec* bytes, off_t offset, fus
   bytes->buf[0].size = verdict.bytes;
   const ssize_t written = write_backing(call, file, *bytes, offset);
   if (written < 0) return call.fail(static_cast<int>(-written));
-  file.inode->changed_by(call.client().number());
+  call.note_change(*file.inode);
   if (const int result = make_safe(call, file, info->flags); result != 0) return call.fail(result);
   if (const int result = without_set_user_id(call, *file.inode); result != 0) {
     return call.fail(result);
@@ -212,7 +212,7 @@ void allocate(
                     .size = static_cast<std::uint64_t>(length),
                     .mode = static_cast<std::uint32_t>(mode)});
   }
-  file.inode->changed_by(call.client().number());
+  call.note_change(*file.inode);
   call.forget_pages_of_others(*file.inode);
   call.answer_result(call.on_inode(RequestKind::kStat, *file.inode), 0);
 }
@@ -270,7 +270,7 @@ void copy_range(fuse_req_t request,
   }
   if (copied < 0) return call.fail(static_cast<int>(-copied));
   range.size = static_cast<std::uint64_t>(copied);
-  to.inode->changed_by(call.client().number());
+  call.note_change(*to.inode);
   if (const int result = make_safe(call, to, 0); result != 0) return call.fail(result);
   call.answer(call.on_bytes(RequestKind::kWrite, *to.inode, range),
               [request, copied] { fuse_reply_write(request, static_cast<std::size_t>(copied)); });

@@ -90,11 +90,16 @@ Status Emulation::prepare() {
   }
   file_system_ = std::make_unique<FileSystem>(settings, std::move(root), attributes);
   DropPages drop_pages;
-  if (file_system_->has_several_clients() && settings.machine.client.page_cache) {
+  if (file_system_->has_shared_caches() || file_system_->sees_others_late()) {
     drop_pages = [shared = file_system_.get()](const model::LockLost& lost) {
       Inode* inode = shared->inodes.hold(lost.file);
       if (inode == nullptr) return;
-      shared->clients[lost.client]->drop_pages(*inode, lost.range);
+      Client& client = *shared->clients[lost.client];
+      if (lost.range.empty()) {
+        client.tell_size(*inode);
+      } else {
+        client.drop_pages(*inode, lost.range);
+      }
       forget_file(*shared, *inode, 1);
     };
   }

@@ -69,10 +69,9 @@ struct FileSystem {
 
   Allowances allowances() const { return measured.get() ? *measured.get() : Allowances{}; }
   bool has_several_clients() const { return settings.machine.client.count > 1; }
-  /// Whether locks keep page caches of several clients alike.
-  bool has_shared_caches() const {
-    return has_several_clients() && has_locks() && settings.machine.client.page_cache;
-  }
+  /// Whether locks keep page caches of several clients alike. Where the machine has none, kernels
+  /// still keep pages for mappings and sendfile.
+  bool has_shared_caches() const { return has_several_clients() && has_locks(); }
   /// Whether clients see each other's writes only when they ask for a file anew, as with NFS.
   bool sees_others_late() const {
     return has_several_clients() && !has_locks() && settings.machine.client.page_cache;
@@ -98,6 +97,8 @@ class Client {
   void join();
   /// The kernel's page cache of this mount forgets bytes; waits for pages that are being read.
   void drop_pages(Inode& inode, ByteRange range);
+  /// The kernel of this mount has a file at least as long as it is now. May wait for the last page.
+  void tell_size(Inode& inode);
   /// The kernel of this mount forgets where a name leads, soon. Does not wait.
   void forget_name(const Inode& folder, const std::string& name);
 

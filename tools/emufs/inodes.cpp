@@ -2,6 +2,7 @@
 #include "tools/emufs/inodes.hpp"
 
 #include <cerrno>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -28,6 +29,25 @@ bool Inode::opened_by(model::ClientId client) {
   const bool current = seen_[client] == version_;
   seen_[client] = version_;
   return current;
+}
+
+bool Inode::has_new_size(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(size_bytes_, bytes) != bytes;
+}
+
+void Inode::add_readers(model::ClientId client, int count) {
+  const std::lock_guard lock(mutex_);
+  readers_[client] += count;
+}
+
+std::vector<model::ClientId> Inode::readers_besides(model::ClientId client) const {
+  std::vector<model::ClientId> others;
+  const std::lock_guard lock(mutex_);
+  for (model::ClientId other = 0; other < readers_.size(); ++other) {
+    if (other != client && readers_[other] > 0) others.push_back(other);
+  }
+  return others;
 }
 
 std::optional<model::Layout> Inode::layout() const {

@@ -46,7 +46,9 @@ class Inode : public std::enable_shared_from_this<Inode> {
       : descriptor_(std::move(descriptor)),
         key_{attributes.st_dev, attributes.st_ino},
         kind_(attributes.st_mode & S_IFMT),
-        seen_(clients) {}
+        size_bytes_(static_cast<std::uint64_t>(attributes.st_size)),
+        seen_(clients),
+        readers_(clients) {}
 
   int fd() const noexcept { return descriptor_.get(); }
   FileKey key() const noexcept { return key_; }
@@ -68,6 +70,13 @@ class Inode : public std::enable_shared_from_this<Inode> {
   /// A client opens it: true if nobody else has changed it since that client last opened it.
   bool opened_by(model::ClientId client);
 
+  /// Its length now: false if that is what it was at the last call.
+  bool has_new_size(std::uint64_t bytes);
+  /// Opened for reading by a client, or closed again.
+  void add_readers(model::ClientId client, int count);
+  /// The other clients that have it open for reading.
+  std::vector<model::ClientId> readers_besides(model::ClientId client) const;
+
   /// How it is cut; asked for once, then kept here.
   std::optional<model::Layout> layout() const;
   void set_layout(const std::optional<model::Layout>& layout);
@@ -82,7 +91,9 @@ class Inode : public std::enable_shared_from_this<Inode> {
   std::shared_mutex order_;
   mutable std::mutex mutex_;
   std::uint64_t version_ = 0;
+  std::uint64_t size_bytes_ = 0;
   std::vector<std::uint64_t> seen_;
+  std::vector<int> readers_;  ///< by client
   std::optional<model::Layout> layout_;
 };
 

@@ -24,6 +24,10 @@ constexpr int kGroupsMax = 256;
 
 bool only_writes(int flags) { return (flags & O_ACCMODE) == O_WRONLY; }
 
+Reader reader_of(const Call& call, Inode& inode, int flags) {
+  return only_writes(flags) ? Reader() : Reader(inode, call.client().number());
+}
+
 /// Whether reads and writes of an opened file pass by the page cache. What can only write gains
 /// nothing from it, and the kernel lets one thread at a time write through it. What appends beside
 /// other clients would leave its bytes there where the file ended before.
@@ -70,9 +74,10 @@ Outcome<std::unique_ptr<OpenFile>> open_backing(const Call& call, Inode& inode, 
   if (!descriptor) return fails(errno);
   if ((flags & O_TRUNC) != 0) {
     recording.keep({.kind = RecordKind::kTruncate, .file = inode.id()});
-    inode.changed_by(call.client().number());
+    call.note_change(inode);
   }
-  return std::make_unique<OpenFile>(OpenFile{std::move(descriptor), &inode});
+  return std::make_unique<OpenFile>(
+      OpenFile{std::move(descriptor), &inode, reader_of(call, inode, flags)});
 }
 
 void open(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) {
@@ -149,7 +154,8 @@ Outcome<Made> make_backing(const Call& call, Inode& folder, Record record, int f
   if (owned != 0) return fails(owned);
   const auto found = call.file_system().inodes.find(folder, name);
   if (!found) return fails(found.error());
-  auto opened = std::make_unique<OpenFile>(OpenFile{std::move(file), found->inode});
+  auto opened = std::make_unique<OpenFile>(
+      OpenFile{std::move(file), found->inode, reader_of(call, *found->inode, flags)});
   return Made{*found, std::move(opened)};
 }
 

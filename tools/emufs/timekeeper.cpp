@@ -300,7 +300,6 @@ std::vector<ByteRange> Timekeeper::pages_under_way(const model::LockLost& lost) 
 
 /// Answers to writes wait for it.
 void Timekeeper::drop(const model::LockLost& lost, ByteRange range) {
-  if (range.empty()) return;
   const std::uint64_t number = ++last_drop_;
   dropping_[lost.file].insert(number);
   model::LockLost part = lost;
@@ -348,6 +347,12 @@ void Timekeeper::drop_pages_of_others(model::ClientId client, model::FileId file
     drop_pages_of({.client = other, .file = file, .range = {0, all}, .at = monotonic_now()},
                   UnderWay::kOld);
   }
+}
+
+void Timekeeper::tell_size(model::ClientId client, model::FileId file) {
+  const std::lock_guard lock(mutex_);
+  if (stopping_ || client >= droppers_.size()) return;
+  drop({.client = client, .file = file, .at = monotonic_now()}, {});
 }
 
 void Timekeeper::drop_pages_then(model::ClientId client,

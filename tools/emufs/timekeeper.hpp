@@ -87,6 +87,8 @@ class Timekeeper {
   void interrupt(Ticket ticket, std::function<bool()> is_dying);
   /// The page caches of all clients but one forget a file; answers to writes of it wait for that.
   void drop_pages_of_others(model::ClientId client, model::FileId file);
+  /// One client has the size of a file as it is now; answers to changes of the file wait for that.
+  void tell_size(model::ClientId client, model::FileId file);
   /// The page cache of one client forgets a file; `then` is called afterwards, in another thread.
   void drop_pages_then(model::ClientId client, model::FileId file, std::function<void()> then);
   /// Uses the model while nothing else does, advanced to now.

@@ -46,6 +46,17 @@ ssize_t receive(int device, void* buffer, size_t size, void*) {
 
 void add_to_next_reply(Addition addition) noexcept { next_addition = addition; }
 
+void announce_size(int device, std::uint64_t node, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  fuse_notify_store_out store{.nodeid = node, .offset = bytes - 1, .size = 1, .padding = 0};
+  fuse_out_header header{
+      .len = sizeof(header) + sizeof(store) + 1, .error = FUSE_NOTIFY_STORE, .unique = 0};
+  // The kernel takes the new end first. Then it fails to read the byte, so that the page stays as
+  // it is: our byte may be older than one that this client writes at the moment.
+  iovec parts[] = {{&header, sizeof(header)}, {&store, sizeof(store)}, {nullptr, 1}};
+  static_cast<void>(::writev(device, parts, 3) < 0);
+}
+
 const fuse_custom_io& wire() noexcept {
   static const fuse_custom_io functions = {.writev = send_reply, .read = receive};
   return functions;

@@ -22,6 +22,10 @@ enum class Addition : std::uint8_t {
 
 void add_to_next_reply(Addition addition) noexcept;
 
+/// The kernel behind a device of FUSE has a file at least as long as this from now on. No page of
+/// the file changes; waits for the last one if it is being read or written.
+void announce_size(int device, std::uint64_t node, std::uint64_t bytes);
+
 /// For fuse_session_custom_io().
 const fuse_custom_io& wire() noexcept;
 

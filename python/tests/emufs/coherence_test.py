@@ -213,6 +213,53 @@ def test_read_past_the_end_is_forgotten_when_another_client_writes_there(
         assert os.pread(second, PAGE, 0) == text
 
 
+def copied_by_kernel(source, target, size) -> int:
+    return os.copy_file_range(source, target, size, 0, 0)
+
+
+def sent_by_kernel(source, target, size) -> int:
+    os.lseek(target, 0, os.SEEK_SET)
+    return os.sendfile(target, source, 0, size)
+
+
+def write_more(file, size):
+    os.pwrite(file, b"x" * PAGE, size - PAGE)
+
+
+def allocate_more(file, size):
+    os.posix_fallocate(file, size - PAGE, PAGE)
+
+
+@pytest.fixture(params=["true", "false"], ids=["cached", "uncached"])
+def two_clients(request, emufs, machine_file):
+    return emufs("--machine", machine_file("free", page_cache=request.param), clients=2).clients
+
+
+@pytest.mark.parametrize("transfer", [copied_by_kernel, sent_by_kernel])
+@pytest.mark.parametrize("grow", [write_more, os.ftruncate, allocate_more])
+def test_copy_in_kernel_from_file_that_another_client_grew_reaches_the_new_end(
+    two_clients, opened, transfer, grow
+):
+    first, second = two_clients
+    writer = opened(first / "a", os.O_RDWR)
+    source = opened(second / "a")
+    target = opened(second / "b", os.O_RDWR)
+    for size in (PAGE, 3 * PAGE, 5 * PAGE):
+        grow(writer, size)
+        assert transfer(source, target, 2 * size) == size
+
+
+def test_sendfile_sees_what_another_client_wrote(two_clients, opened):
+    first, second = two_clients
+    writer = opened(first / "a", os.O_RDWR)
+    source = opened(second / "a")
+    target = opened(second / "b", os.O_RDWR)
+    for text in (b"old", b"new"):
+        os.pwrite(writer, text, 0)
+        assert sent_by_kernel(source, target, 3) == 3
+        assert os.pread(target, 3, 0) == text
+
+
 # Opens a file that root of another client makes and removes again and again; prints how often it
 # got one that is not its own.
 AS_NOBODY = """
