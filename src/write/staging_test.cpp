@@ -72,8 +72,8 @@ TEST(Staging, sizes_that_cannot_work_are_refused) {
 }
 
 TEST(Staging, memory_is_rounded_down_to_whole_segments) {
-  const auto staging =
-      Staging::make({.memory_bytes = 3 * kSmallSegmentBytes - 1, .segment_bytes = kSmallSegmentBytes});
+  const auto staging = Staging::make(
+      {.memory_bytes = 3 * kSmallSegmentBytes - 1, .segment_bytes = kSmallSegmentBytes});
   ASSERT_TRUE(staging);
   EXPECT_EQ((*staging)->counts().segments, 2U);
 }
