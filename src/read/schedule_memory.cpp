@@ -198,7 +198,7 @@ void Schedule::note_departure(std::uint32_t slot, std::uint64_t served_bytes) {
   }
 }
 
-/// A splinter that was read ahead is pushed out, and nobody had asked for it.
+/// A splinter that was read ahead is pushed out before a request asked for it.
 void Schedule::note_unasked_loss() {
   eager_limit_ /= 2;
   if (eager_limit_ == 0) is_eager_in_vain_ = true;

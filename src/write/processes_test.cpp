@@ -32,7 +32,7 @@ TEST(Processes, live_are_gone_or_cannot_be_told) {
   siginfo_t info{};
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
   const auto number = static_cast<std::uint64_t>(child);
-  EXPECT_EQ(fate_of_process(number, start), Fate::kGone) << "nobody has waited for it";
+  EXPECT_EQ(fate_of_process(number, start), Fate::kGone) << "its parent has not waited for it";
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   EXPECT_EQ(fate_of_process(number, start), Fate::kGone);
 }
