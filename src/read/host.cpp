@@ -328,9 +328,9 @@ bool SessionHost::help(SplinterIndex splinter,
                        ValidBytes part,
                        Precision precision,
                        detail::Help how) {
-  if (how != detail::Help::kAny && !cached_) return false;
-  // A transfer of several operations is for the agent, which has them under way at once.
   const bool is_direct = file().access() == Access::kDirect;
+  if (how != detail::Help::kAny && (!cached_ || is_direct)) return false;
+  // A transfer of several operations is for the agent, which has them under way at once.
   if (is_direct && plan().splinter_bytes > plan().request_bytes) return false;
   Transfer transfer;
   {
