@@ -2,6 +2,8 @@
 #include "write/contested_blocks.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <utility>
@@ -37,18 +39,27 @@ bool is_before(const PartClaim& a, const PartClaim& b) {
 
 /// Merges the runs that rise already: one for each file or rank, as a rule.
 void sort(std::vector<PartClaim>& parts) {
-  std::vector<std::vector<PartClaim>::iterator> ends;
-  for (auto end = parts.begin(); end != parts.end();)
-    ends.push_back(end = std::ranges::is_sorted_until(end, parts.end(), is_before));
+  const auto at = [&parts](std::size_t number) {
+    return parts.begin() + static_cast<std::ptrdiff_t>(number);
+  };
+  std::vector<std::size_t> ends;
+  for (std::size_t end = 0; end < parts.size(); ends.push_back(end)) {
+    const auto next = std::ranges::is_sorted_until(at(end), parts.end(), is_before);
+    end = static_cast<std::size_t>(next - parts.begin());
+  }
   while (ends.size() > 1) {
-    auto first = parts.begin();
-    std::size_t merged = 0;
-    for (std::size_t i = 1; i < ends.size(); i += 2) {
-      std::inplace_merge(first, ends[i - 1], ends[i], is_before);
-      ends[merged++] = first = ends[i];
+    std::vector<PartClaim> merged;
+    merged.reserve(parts.size());
+    std::vector<std::size_t> merged_ends;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < ends.size(); i += 2) {
+      const std::size_t last = ends[std::min(i + 1, ends.size() - 1)];
+      std::merge(at(first), at(ends[i]), at(ends[i]), at(last), std::back_inserter(merged),
+                 is_before);
+      merged_ends.push_back(first = last);
     }
-    if (ends.size() % 2 == 1) ends[merged++] = ends.back();
-    ends.resize(merged);
+    parts = std::move(merged);
+    ends = std::move(merged_ends);
   }
 }
 
