@@ -132,6 +132,14 @@ class World:
         same(function.__name__, "ok", errno.errorcode.get(error, "ok"))
         return result
 
+    def resize(self, file: File, size: int) -> None:
+        """A kernel keeps the old size of a file that another client cut off until it asks for it,
+        and may give zeros up to there: a limit that the guide to emufs names."""
+        file.resize(size)
+        for slot in range(SLOTS):
+            if (opened := self.slots[slot]) and opened.file is file:
+                self.stat_open(slot)
+
     def path(self, client: int, name: str) -> Path:
         return self.clients[client] / name
 
@@ -151,7 +159,7 @@ class World:
         if file is None:
             file = self.names[name] = File()
         if flags & os.O_TRUNC:
-            file.resize(0)
+            self.resize(file, 0)
         self.slots[slot] = Opened(number, client, file, flags)
 
     def close_slot(self, slot: int) -> None:
@@ -189,7 +197,7 @@ class World:
         error = 0 if file else errno.ENOENT
         self.expect(error, os.truncate, self.path(client, name), size)
         if file:
-            file.resize(size)
+            self.resize(file, size)
 
     def stat(self, client: int, name: str) -> None:
         file = self.names.get(name)
@@ -239,7 +247,7 @@ class World:
         error = 0 if opened.writes else errno.EINVAL
         self.expect(error, os.ftruncate, opened.number, size)
         if not error:
-            opened.file.resize(size)
+            self.resize(opened.file, size)
 
     def map(self, slot: int, place: tuple, size: int, salt: int) -> None:
         opened = self.slots[slot]
