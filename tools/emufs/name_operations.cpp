@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tools/emufs/call.hpp"
+#include "tools/emufs/caller_rights.hpp"
 
 namespace forebay::emufs {
 
@@ -42,16 +43,6 @@ void answer_entry(const Call& call, const model::Request& cost, const Found& fou
       });
 }
 
-/// What was made belongs to the caller, and to the group of a folder that says so.
-int give_to_caller(const Call& call, const Inode& folder, const char* name) {
-  const fuse_ctx& caller = *fuse_req_ctx(call.request());
-  if (caller.uid == 0 && caller.gid == 0) return 0;
-  struct stat above{};
-  if (::fstatat(folder.fd(), "", &above, AT_EMPTY_PATH) != 0) return errno;
-  const gid_t group = (above.st_mode & S_ISGID) != 0 ? static_cast<gid_t>(-1) : caller.gid;
-  return errno_of(::fchownat(folder.fd(), name, caller.uid, group, AT_SYMLINK_NOFOLLOW));
-}
-
 /// What making a name leads to, whatever was made.
 void answer_made(const Call& call, const Inode& folder, const std::string& name) {
   const auto found = find(call, folder, name.c_str());
@@ -76,17 +67,20 @@ void keep_made(Recording& recording, const Inode& folder, Record record) {
 }
 
 template <class Make>
+int make_as_caller(const Call& call, const Inode& folder, Make make_it) {
+  const CallerRights rights(call);
+  return errno_of(make_it(folder));
+}
+
+template <class Make>
 void make(fuse_req_t request, fuse_ino_t parent, const Record& record, Make make_it) {
   const Call call(request);
   const Inode& folder = call.inode(parent);
   {
     Recording recording(call.file_system().recorder.get());
-    const int made = errno_of(make_it(folder));
+    const int made = make_as_caller(call, folder, make_it);
     if (made != 0) return call.fail(made);
-    const int owned = give_to_caller(call, folder, record.name.c_str());
-    // It is there, whoever owns it.
     keep_made(recording, folder, record);
-    if (owned != 0) return call.fail(owned);
   }
   answer_made(call, folder, record.name);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tools/emufs/call.hpp"
+#include "tools/emufs/caller_rights.hpp"
 
 namespace forebay::emufs {
 
@@ -120,28 +121,25 @@ void answer_made(const Call& call, const model::Request& cost, Made made, fuse_f
       });
 }
 
-int give_to_caller(const Call& call, const Inode& folder, int file, mode_t mode) {
-  const fuse_ctx& caller = *fuse_req_ctx(call.request());
-  struct stat above{};
-  if (caller.uid == 0 && caller.gid == 0) return 0;
-  if (::fstatat(folder.fd(), "", &above, AT_EMPTY_PATH) != 0) return errno;
-  const gid_t group = (above.st_mode & S_ISGID) != 0 ? static_cast<gid_t>(-1) : caller.gid;
-  if (::fchown(file, caller.uid, group) != 0) return errno;
-  // Another owner takes set-user-id bits away.
-  constexpr mode_t kSetId = S_ISUID | S_ISGID;
-  return (mode & kSetId) == 0 || ::fchmod(file, mode & 07777) == 0 ? 0 : errno;
+Outcome<Descriptor> make_as_caller(const Call& call,
+                                   const Inode& folder,
+                                   const Record& record,
+                                   int flags) {
+  const CallerRights rights(call);
+  Descriptor file(::openat(folder.fd(), record.name.c_str(),
+                           backing_flags(flags) | O_CREAT | O_EXCL, record.mode));
+  if (!file) return fails(errno);
+  return file;
 }
 
 /// Makes the file; EEXIST if somebody was quicker.
 Outcome<Made> make_backing(const Call& call, Inode& folder, Record record, int flags) {
   const char* name = record.name.c_str();
   Recording recording(call.file_system().recorder.get());
-  Descriptor file(
-      ::openat(folder.fd(), name, backing_flags(flags) | O_CREAT | O_EXCL, record.mode));
-  if (!file) return fails(errno);
-  const int owned = give_to_caller(call, folder, file.get(), record.mode);
+  auto file = make_as_caller(call, folder, record, flags);
+  if (!file) return fails(file.error());
   struct stat is{};
-  if (::fstat(file.get(), &is) != 0) {
+  if (::fstat(file->get(), &is) != 0) {
     recording.miss(errno);
     return fails(errno);
   }
@@ -151,11 +149,10 @@ Outcome<Made> make_backing(const Call& call, Inode& folder, Record record, int f
   record.user = is.st_uid;
   record.group = is.st_gid;
   recording.keep(record);
-  if (owned != 0) return fails(owned);
   const auto found = call.file_system().inodes.find(folder, name);
   if (!found) return fails(found.error());
   auto opened = std::make_unique<OpenFile>(
-      OpenFile{std::move(file), found->inode, reader_of(call, *found->inode, flags)});
+      OpenFile{std::move(*file), found->inode, reader_of(call, *found->inode, flags)});
   return Made{*found, std::move(opened)};
 }
 

@@ -298,3 +298,59 @@ def test_private_file_made_at_the_same_moment_is_not_opened_by_another_user(emuf
         foreign, opened_files = map(int, other_user.stdout.read().split())
     assert opened_files > 0
     assert foreign == 0, f"{foreign} of {opened_files}"
+
+
+# Makes a pipe again and again, as a user without rights.
+PIPES_OF_NOBODY = """
+import os, sys, time
+os.chdir(sys.argv[1])
+os.setgroups([50]), os.setgid(65534), os.setuid(65534)
+end = time.monotonic() + float(sys.argv[2])
+while time.monotonic() < end:
+    for function in (os.mkfifo, os.unlink):
+        try:
+            function("name")
+        except OSError:
+            continue
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
+def test_file_moved_over_a_name_that_is_being_made_keeps_its_owner(emufs, machine_file):
+    mount = emufs("--machine", machine_file("free"), clients=2)
+    first = mount.clients[0]
+    first.chmod(0o777)
+    command = [sys.executable, "-c", PIPES_OF_NOBODY, str(mount.clients[1]), "1"]
+    owners, files = set(), []
+    with subprocess.Popen(command) as other_user:
+        while other_user.poll() is None:
+            files.append(os.open(first / "private", os.O_WRONLY | os.O_CREAT, 0o600))
+            os.rename(first / "private", first / "name")
+            if len(files) == 100:  # the owner may change a moment later
+                owners |= {os.fstat(file).st_uid for file in files}
+                while files:
+                    os.close(files.pop())
+    while files:
+        os.close(files.pop())
+    assert owners == {0}
+
+
+AS_MEMBER_OF_GROUP = """
+import os, sys
+os.chdir(sys.argv[1])
+os.setgroups([50]), os.setgid(65534), os.setuid(65534)
+os.mkdir("folder"), os.mkfifo("pipe"), os.close(os.open("file", os.O_CREAT | os.O_WRONLY))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
+def test_member_of_a_supplementary_group_makes_files_in_a_folder_of_the_group(emufs, machine_file):
+    path = emufs("--machine", machine_file("free")).path
+    (path / "shared").mkdir()
+    os.chown(path / "shared", 0, 50)
+    (path / "shared").chmod(0o770)
+    command = [sys.executable, "-c", AS_MEMBER_OF_GROUP, str(path / "shared")]
+    subprocess.run(command, check=True, timeout=30)
+    for name in ("folder", "pipe", "file"):
+        found = (path / "shared" / name).stat()
+        assert (found.st_uid, found.st_gid) == (65534, 65534)
