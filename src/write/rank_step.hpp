@@ -6,9 +6,11 @@
 
 #include <forebay/error.hpp>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -31,7 +33,9 @@ struct BlockRecord {
   std::uint32_t field = 0;
   std::uint32_t region = kNoRegion;  ///< none: no bytes
   format::Codec codec = format::Codec::kNone;
+  std::array<std::uint8_t, 7> unused = {};  ///< no byte of a message is left to chance
 };
+static_assert(std::has_unique_object_representations_v<BlockRecord>);
 
 struct RankStep {
   std::uint64_t step = 0;

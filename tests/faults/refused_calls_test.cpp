@@ -130,9 +130,10 @@ int use_refused_backend(const Call& tried, const std::string& path, int error_nu
   const auto file = open_file(path, {.intent = Intent::kCreate});
   if (!file) return kNoFile;
   std::array<std::byte, 100> memory{};
+  std::array<std::byte, 100> into{};
   const std::array operations{write_operation(**file, 0, memory, 1), sync_operation(**file, 2),
                               allocate_operation(**file, {0, 8192}, 3),
-                              read_operation(**file, 0, memory, 4)};
+                              read_operation(**file, 0, into, 4)};
   refused.refuse_from_now_on();
   {
     Engine engine(std::move(*backend),
