@@ -42,8 +42,9 @@ def run_ci(tmp_path):
     return run
 
 
-def test_tests_run_with_ci_set(run_ci):
-    assert run_ci() == (0, ["test", "CI=true", "FOREBAY_SAMPLES="])
+def test_tests_and_sanitizers_run_with_ci_set(run_ci):
+    settings = ["CI=true", "FOREBAY_SAMPLES="]
+    assert run_ci() == (0, ["test", *settings, "test-sanitizers", *settings])
 
 
 def test_samples_beside_the_checkout_are_named(run_ci, tmp_path):
