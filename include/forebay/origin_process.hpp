@@ -6,14 +6,16 @@
 
 #include <forebay/error.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 namespace forebay::detail {
 
-/// How many fork()s lie between the first process of this program and the calling one. Any thread.
-std::uint32_t process_generation() noexcept;
+/// How many fork()s lie between the first process of this program and this one. Only the handler
+/// that fork() calls in a child writes it.
+extern std::atomic<std::uint32_t> process_generation;
 
 /// kClosed: what `about` names belongs to the parent of this process.
 Error made_before_fork(ErrorDetails about);
@@ -22,13 +24,15 @@ Error made_before_fork(ErrorDetails about);
 class OriginProcess {
  public:
   /// False in a child that fork() has made since, and in the children of that.
-  bool is_current() const noexcept { return generation_ == process_generation(); }
+  bool is_current() const noexcept {
+    return generation_ == process_generation.load(std::memory_order_relaxed);
+  }
 
   /// kClosed in a child.
   Status check(const char* operation, const std::string& path = {}) const;
 
  private:
-  std::uint32_t generation_ = process_generation();
+  std::uint32_t generation_ = process_generation.load(std::memory_order_relaxed);
 };
 
 /// Leak detectors find `object` from now on.

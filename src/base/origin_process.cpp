@@ -9,13 +9,13 @@
 
 namespace forebay::detail {
 
+std::atomic<std::uint32_t> process_generation{0};
+
 namespace {
 
-std::atomic<std::uint32_t> generation{0};
-
 // Before main(), so that no fork() of the program is missed.
-[[maybe_unused]] const int counts_forks =
-    ::pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+[[maybe_unused]] const int counts_forks = ::pthread_atfork(
+    nullptr, nullptr, [] { process_generation.fetch_add(1, std::memory_order_relaxed); });
 
 }  // namespace
 
@@ -29,8 +29,6 @@ void keep_forever(void* object) noexcept {
   while (kept != nullptr && !first.compare_exchange_weak(kept->next, kept)) {
   }
 }
-
-std::uint32_t process_generation() noexcept { return generation.load(std::memory_order_relaxed); }
 
 Error made_before_fork(ErrorDetails about) {
   about.kind = ErrorClass::kClosed;
