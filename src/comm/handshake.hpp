@@ -112,8 +112,8 @@ inline constexpr std::chrono::milliseconds kTryMax{3'000};
 inline constexpr std::chrono::milliseconds kAnswerMax = 2 * kTryMax;
 inline constexpr std::chrono::milliseconds kPauseBetweenRounds{20};
 
-/// The limit of one try where there are so many addresses and so much time for all: short enough
-/// that a second round is sure.
+/// The limit of one try for a peer of `addresses` addresses, within the time `all`: short enough
+/// for a second round over all addresses.
 std::chrono::milliseconds try_limit(std::size_t addresses, std::chrono::milliseconds all);
 
 }  // namespace forebay::comm

@@ -110,7 +110,8 @@ class MessageReader {
     if (!raw.empty()) std::memcpy(values.data(), raw.data(), raw.size());
     return values;
   }
-  /// How many items follow, of each of which the message has at least so many bytes.
+  /// The number of items that follow. Rejects a number for which the message is too short, with
+  /// `item_bytes_min` bytes for each item.
   std::uint64_t count(const char* field, std::size_t item_bytes_min);
 
   /// Notes that a field is wrong, unless one before it was.

@@ -31,8 +31,8 @@ Result<std::vector<Listener>> listen_on(const std::string& network,
                                         const SocketOptions& options,
                                         const Nodes& nodes);
 
-/// Collective: tells all ranks where each listens, and the key of rank 0. `mine` is empty on a
-/// rank that does not listen. May fail on some ranks only.
+/// Collective: all ranks receive the addresses at which each listens, and the key of rank 0. `mine`
+/// is empty on a rank that does not listen. May fail on some ranks only.
 Result<Whereabouts> exchange_whereabouts(Communicator& ranks,
                                          const std::vector<Listener>& mine,
                                          const JobKey& key);

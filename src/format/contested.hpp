@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that claim the same elements. Nothing says which of them is meant, so functions that would
-// have to choose return an Error instead. A step with such blocks is not published today; older
-// writers compared the blocks of one file only.
+// Blocks that claim the same elements. No rule chooses between them, so functions that would have
+// to choose return an Error instead. A step with such blocks is not published today; older writers
+// compared the blocks of one file only.
 #pragma once
 
 #include "format/catalog.hpp"

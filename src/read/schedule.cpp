@@ -15,7 +15,7 @@ namespace {
 
 using shm::Residency;
 
-/// So many wants in file order make a reader that reads on.
+/// A reader counts as sequential after this number of wants in file order.
 constexpr std::uint32_t kForwardWants = 8;
 
 constexpr std::uint32_t align_down(std::uint32_t value, std::uint32_t alignment) {
@@ -61,8 +61,8 @@ void Schedule::want(SplinterIndex splinter, ValidBytes part, Urgency urgency, Pr
   enqueue(splinter, urgency);
 }
 
-/// Readers that take splinters in random order push out what was read ahead. Eager reading begins
-/// again, from where the reader is, once it reads on.
+/// Readers that take splinters in random order push out what was read ahead. Eager reading resumes
+/// behind the last want once the reader is sequential.
 void Schedule::note_order(SplinterIndex splinter) {
   if (splinter == last_wanted_) return;
   forward_wants_ = splinter == last_wanted_ + 1 ? forward_wants_ + 1 : 0;

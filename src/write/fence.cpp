@@ -39,7 +39,7 @@ class FormerFile {
     if (!storage::is_remote(former.file_->file_system())) return former;
     auto direct = storage::reopen(*former.file_, {.access = Access::kDirect});
     if (direct) former.direct_ = std::move(*direct);
-    // Without O_DIRECT only a coherent file system is safe; docs/formats/dataset.md says so.
+    // Without O_DIRECT only a coherent file system is safe (docs/formats/dataset.md).
     if (direct || direct.error().kind() == ErrorClass::kUnsupported) return former;
     return failure(direct.error());
   }
