@@ -184,23 +184,28 @@ TEST_F(Holder, copy_of_a_live_dataset_is_taken_over_without_a_wait) {
   EXPECT_TRUE((*held)->check());
 }
 
-/// A snapshot keeps the inode numbers and has a device number of its own.
-TEST_F(Holder, snapshot_of_a_live_dataset_is_taken_over_after_a_silence) {
-  write_locked_owner(owner_path_, this_process());
+/// The owner of a dataset of which this is a snapshot: it keeps the inode numbers and has a device
+/// number of its own.
+void write_owner_of_snapshot(const std::string& path) {
+  write_locked_owner(path, this_process());
   format::Owner owner = this_process();
   struct stat facts{};
-  ASSERT_EQ(::stat(owner_path_.c_str(), &facts), 0);
+  ASSERT_EQ(::stat(path.c_str(), &facts), 0);
   owner.device = facts.st_dev + 1;
   owner.inode = facts.st_ino;
   owner.is_locked = true;
-  write_owner(owner_path_, owner);
+  write_owner(path, owner);
+}
+
+TEST_F(Holder, snapshot_of_a_live_dataset_is_taken_over_after_a_silence) {
+  write_owner_of_snapshot(owner_path_);
   {
     const auto lease = acquire();
     ASSERT_TRUE(lease) << lease.error().message();
     EXPECT_EQ(clock_.waited(), options_.silence_ms_max);
     EXPECT_TRUE(has_line_with("snapshot")) << all_lines();
   }
-  write_owner(owner_path_, owner);
+  write_owner_of_snapshot(owner_path_);  // a new file, whose inode number may be another one
   beat_at_each_sleep();
   EXPECT_EQ(error_class(acquire()), ErrorClass::kPermission);
 }
