@@ -7,9 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,11 +61,6 @@ bool goes_away(const std::string& path) {
   return !fs::exists(path);
 }
 
-std::string bytes_of_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 /// What each rank was told of a step: none if it was published.
 using Told = std::vector<std::optional<Error>>;
 
@@ -108,11 +101,12 @@ class Unsynced : public testing::Test {
   void break_syncs(const std::string& name) {
     EXPECT_TRUE(read::eventually([&] { return fs::exists(*storage_ / (kName + name)); })) << name;
     storage_->break_syncs(kName + name);
-    content_ = name.empty() ? "" : bytes_of_file(storage_->behind(kName + name));
+    if (!name.empty()) fs::copy_file(storage_->behind(kName + name), saved_ / "file");
   }
   /// What was written to the file since then is lost, and syncs work again.
   void lose_and_heal(const std::string& name) {
-    std::ofstream(storage_->behind(kName + name), std::ios::binary | std::ios::trunc) << content_;
+    fs::copy_file(saved_ / "file", storage_->behind(kName + name),
+                  fs::copy_options::overwrite_existing);  // keeps its inode
     storage_->heal();
   }
   static void expect_published(const Told& told) {
@@ -141,7 +135,7 @@ class Unsynced : public testing::Test {
   const std::string kName = "run.fb";
   const Cargo cargo_{23};
   std::unique_ptr<EmulatedStorage> storage_;
-  std::string content_;
+  const TemporaryFolder saved_;
 };
 
 TEST_F(Unsynced, a_data_file_fails_its_step_on_all_ranks_and_is_not_used_again) {
