@@ -16,7 +16,7 @@ test: ## Rules of the text, unit tests, ranks, command line, installed library
 	.venv/bin/python scripts/test
 
 test-sanitizers: ## The library and its unit tests under the address and thread sanitizers
-	scripts/setup all
+	scripts/setup sanitizers
 	.venv/bin/python scripts/test asan tsan
 
 test-all: ## These and Open MPI, clang-tidy, sanitizers, fuzzers, all seeds: hours

@@ -72,13 +72,15 @@ function(forebay_mpi_program name)
   add_dependencies(mpi_tests test_${name})
 endfunction()
 
-# forebay_mpi_run(<program> <name> RANKS <counts> [LIMIT_S <seconds>] [ARGUMENTS <words>])
+# forebay_mpi_run(<program> <name> [RANKS <counts>] [MORE_RANKS <counts>] [LIMIT_S <seconds>]
+#                 [ARGUMENTS <words>])
 #
 # For each count, the test <name>.ranks_<count> with the labels mpi and <name>: test_<program> with
-# ARGUMENTS. It fails if a rank fails, if there are not that many ranks, or if the library is not
+# ARGUMENTS. Those of MORE_RANKS have the label long as well, which `make test` leaves out. A test
+# fails if a rank fails, if there are not that many ranks, or if the library is not
 # FOREBAY_MPI_LIBRARY. Where FOREBAY_MPI_LARGEST is on, the largest count is all.
 function(forebay_mpi_run program name)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "LIMIT_S" "RANKS;ARGUMENTS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "LIMIT_S" "RANKS;MORE_RANKS;ARGUMENTS")
   forebay_reject_unparsed(forebay_mpi_run "${arg_UNPARSED_ARGUMENTS}")
   if(NOT FOREBAY_TESTS)
     return()
@@ -86,12 +88,22 @@ function(forebay_mpi_run program name)
   if(NOT arg_LIMIT_S)
     set(arg_LIMIT_S 120)
   endif()
+  set(counts ${arg_RANKS} ${arg_MORE_RANKS})
   if(FOREBAY_MPI_LARGEST)
-    list(SORT arg_RANKS COMPARE NATURAL)
-    list(GET arg_RANKS -1 arg_RANKS)
+    list(SORT counts COMPARE NATURAL)
+    list(GET counts -1 counts)
   endif()
   math(EXPR ctest_limit_s "${arg_LIMIT_S} + 30")
-  foreach(ranks IN LISTS arg_RANKS)
+  foreach(ranks IN LISTS counts)
+    # Ranks that wait for each other leave a core idle: a shard of other tests fits beside them.
+    set(slots ${ranks})
+    if(slots GREATER 3)
+      set(slots 3)
+    endif()
+    set(labels mpi ${name} ${forebay_part})
+    if(ranks IN_LIST arg_MORE_RANKS)
+      list(APPEND labels long)
+    endif()
     # A launcher may survive its own end: only KILL is sure.
     add_test(
       NAME ${name}.ranks_${ranks}
@@ -100,9 +112,9 @@ function(forebay_mpi_run program name)
               ${arg_ARGUMENTS})
     set_tests_properties(
       ${name}.ranks_${ranks}
-      PROPERTIES LABELS "mpi;${name};${forebay_part}"
+      PROPERTIES LABELS "${labels}"
                  TIMEOUT ${ctest_limit_s}
-                 PROCESSORS ${ranks}
+                 PROCESSORS ${slots}
                  ENVIRONMENT "${forebay_mpi_environment}")
   endforeach()
 endfunction()

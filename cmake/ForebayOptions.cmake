@@ -6,7 +6,7 @@
 option(FOREBAY_TESTS "Build the unit tests and register them with ctest." ${PROJECT_IS_TOP_LEVEL})
 option(FOREBAY_BENCH "Build the benchmark programs." ${PROJECT_IS_TOP_LEVEL})
 option(FOREBAY_EXAMPLES "Build the examples and run each as a test." ${PROJECT_IS_TOP_LEVEL})
-option(FOREBAY_PROGRAMS "Build the programs of the command line, and tests of their parsers." ON)
+option(FOREBAY_PROGRAMS "Build programs and tests of the whole; else the library and its tests." ON)
 option(FOREBAY_FUZZ "Build the fuzz targets (clang only)." OFF)
 option(FOREBAY_STRICT "Treat every warning of the project's own code as an error." OFF)
 option(FOREBAY_CCACHE "Compile through ccache when it is installed." ON)

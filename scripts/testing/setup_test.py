@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LEVELS = ("build", "test", "all")
+LEVELS = ("build", "test", "sanitizers", "all")
 LIMIT_S = 100
 
 
@@ -176,7 +176,7 @@ def test_a_second_run_calls_no_installer_and_a_changed_list_makes_a_new_environm
 
 def test_levels_add_up(machine):
     ran = machine.run("all")
-    missing = " ".join(packages_of("test", "all"))
+    missing = " ".join(packages_of("test", "sanitizers", "all"))
     assert (ran.code, ran.said[1]) == (1, f"  apt-get install --no-install-recommends {missing}")
 
 
