@@ -91,8 +91,8 @@ Result<Buffer> BufferSource::allocate(std::uint64_t size_bytes, MemoryKind kind)
 }
 
 Result<BufferBlock> BufferSource::take_whole(std::uint64_t size_bytes, MemoryKind kind) {
-  if (auto kept = find_kept(size_bytes, kind))
-    return BufferBlock{.kind = kind, .whole = std::move(*kept)};
+  if (auto kept = find_kept(size_bytes, kind, Wanted::kReady))
+    return BufferBlock{.kind = kind, .whole = std::move(kept->memory)};
   auto made = make_memory(size_bytes, kind);
   if (!made) return failure(made.error());
   const std::lock_guard lock(mutex_);
@@ -128,26 +128,29 @@ std::optional<BufferBlock> BufferSource::find_part(const SlabKey& key) {
 }
 
 /// The smallest that suits, of these the newest.
-std::optional<NodeMemory> BufferSource::find_kept(std::uint64_t size_bytes, MemoryKind kind) {
+std::optional<BufferSource::Kept> BufferSource::find_kept(std::uint64_t size_bytes,
+                                                          MemoryKind kind,
+                                                          Wanted wanted) {
   const std::lock_guard lock(mutex_);
-  const auto bytes_of = [](const Kept& kept) { return kept.memory.bytes().size(); };
+  const auto suits = [&](const Kept& kept) {
+    return kept.kind == kind && (wanted == Wanted::kAny || kept.is_ready()) &&
+           kept.size_bytes() >= size_bytes &&
+           kept.size_bytes() - size_bytes <= size_bytes / kSlackShare;
+  };
   auto best = kept_.end();
-  for (auto at = kept_.begin(); at != kept_.end(); ++at) {
-    const bool suits = at->kind == kind && bytes_of(*at) >= size_bytes &&
-                       bytes_of(*at) - size_bytes <= size_bytes / kSlackShare;
-    if (suits && (best == kept_.end() || bytes_of(*at) < bytes_of(*best))) best = at;
-  }
+  for (auto at = kept_.begin(); at != kept_.end(); ++at)
+    if (suits(*at) && (best == kept_.end() || at->size_bytes() < best->size_bytes())) best = at;
   if (best == kept_.end()) return std::nullopt;
-  counts_.cached_bytes -= bytes_of(*best);
-  counts_.lent_bytes += bytes_of(*best);
-  NodeMemory found = std::move(best->memory);
+  counts_.cached_bytes -= best->ready_bytes;
+  counts_.lent_bytes += best->size_bytes();
+  Kept found = std::move(*best);
   kept_.erase(best);
   return found;
 }
 
 Result<MemoryLoan> BufferSource::borrow(const char* label, std::uint64_t size_bytes) {
-  if (auto kept = find_kept(size_bytes, MemoryKind::kHost))
-    return MemoryLoan{.memory = std::move(*kept), .is_ready = true};
+  if (auto kept = find_kept(size_bytes, MemoryKind::kHost, Wanted::kAny))
+    return MemoryLoan{.memory = std::move(kept->memory), .ready_bytes = kept->ready_bytes};
   auto made = NodeMemory::create(label, size_bytes);
   if (!made) return failure(made.error());
   const std::lock_guard lock(mutex_);
@@ -159,20 +162,20 @@ Result<MemoryLoan> BufferSource::borrow(const char* label, std::uint64_t size_by
 void BufferSource::give_back(MemoryLoan loan) noexcept {
   Gone gone;
   const std::lock_guard lock(mutex_);
-  Kept memory{.kind = MemoryKind::kHost, .memory = std::move(loan.memory)};
-  if (loan.is_ready) return keep(std::move(memory), gone);
-  counts_.lent_bytes -= memory.memory.bytes().size();
-  gone.memories.push_front(std::move(memory));
+  Kept kept{
+      .kind = MemoryKind::kHost, .memory = std::move(loan.memory), .ready_bytes = loan.ready_bytes};
+  if (kept.ready_bytes > 0) return keep(std::move(kept), gone);
+  counts_.lent_bytes -= kept.size_bytes();
+  gone.memories.push_front(std::move(kept));
 }
 
 void BufferSource::give_back(BufferBlock block) noexcept {
   Gone gone;
   const std::lock_guard lock(mutex_);
-  if (!block.slab) {
-    keep({.kind = block.kind, .memory = std::move(block.whole)}, gone);
-  } else if (give_back_part(block)) {
-    keep({.kind = block.kind, .memory = std::move(block.slab->memory)}, gone);
-  }
+  if (block.slab && !give_back_part(block)) return;
+  NodeMemory& memory = block.slab ? block.slab->memory : block.whole;
+  const std::uint64_t size_bytes = memory.bytes().size();
+  keep({.kind = block.kind, .memory = std::move(memory), .ready_bytes = size_bytes}, gone);
 }
 
 /// True if nothing of the slab is lent any more; it is in no list then.
@@ -186,17 +189,17 @@ bool BufferSource::give_back_part(const BufferBlock& block) {
   return true;
 }
 
-void BufferSource::keep(Kept memory, Gone& gone) {
-  counts_.lent_bytes -= memory.memory.bytes().size();
-  counts_.cached_bytes += memory.memory.bytes().size();
-  kept_.push_front(std::move(memory));
+void BufferSource::keep(Kept kept, Gone& gone) {
+  counts_.lent_bytes -= kept.size_bytes();
+  counts_.cached_bytes += kept.ready_bytes;
+  kept_.push_front(std::move(kept));
   drop_beyond(cached_bytes_max_, gone);
 }
 
 /// Takes out the oldest of what is kept, until there is no more than that.
 void BufferSource::drop_beyond(std::uint64_t bytes_max, Gone& gone) {
   while (counts_.cached_bytes > bytes_max) {
-    counts_.cached_bytes -= kept_.back().memory.bytes().size();
+    counts_.cached_bytes -= kept_.back().ready_bytes;
     gone.memories.splice(gone.memories.begin(), kept_, std::prev(kept_.end()));
   }
 }

@@ -44,7 +44,7 @@ struct BufferBlock {
 /// A whole memory for who cuts it up itself.
 struct MemoryLoan {
   NodeMemory memory;
-  bool is_ready = false;  ///< all of it is faulted in
+  std::uint64_t ready_bytes = 0;  ///< so many from its start are faulted in
 };
 
 class BufferSource;
@@ -71,7 +71,7 @@ class BufferSource : public std::enable_shared_from_this<BufferSource> {
  public:
   struct Counts {
     std::uint64_t lent_bytes = 0;    ///< of memories with a buffer in them
-    std::uint64_t cached_bytes = 0;  ///< of memories that wait for the next
+    std::uint64_t cached_bytes = 0;  ///< ready ones of memories that wait for the next
     std::uint64_t made_count = 0;    ///< memories that had to be made
   };
 
@@ -87,7 +87,7 @@ class BufferSource : public std::enable_shared_from_this<BufferSource> {
   /// At least `size_bytes` (a multiple of 4 KiB), an eighth more at most: what was freed, else new
   /// memory under `label`, none of which is taken yet. Fails as NodeMemory::create() does.
   Result<MemoryLoan> borrow(const char* label, std::uint64_t size_bytes);
-  /// The end of a loan. Kept for the next only if it is ready.
+  /// The end of a loan. Kept for the next loan if some of it is ready, for buffers if all of it is.
   void give_back(MemoryLoan loan) noexcept;
 
   /// From now on freed memory goes at once; what waits goes now.
@@ -100,7 +100,12 @@ class BufferSource : public std::enable_shared_from_this<BufferSource> {
   struct Kept {
     MemoryKind kind;
     NodeMemory memory;
+    std::uint64_t ready_bytes;
+
+    std::uint64_t size_bytes() const noexcept { return memory.bytes().size(); }
+    bool is_ready() const noexcept { return ready_bytes == size_bytes(); }
   };
+  enum class Wanted : std::uint8_t { kReady, kAny };
   /// What goes, after the lock: nobody has any of it, but other processes may still map it.
   struct Gone {
     std::list<Kept> memories = {};
@@ -118,10 +123,10 @@ class BufferSource : public std::enable_shared_from_this<BufferSource> {
   Result<BufferBlock> take_whole(std::uint64_t size_bytes, MemoryKind kind);
   Result<BufferBlock> take_part(std::uint64_t block_bytes, MemoryKind kind);
   std::optional<BufferBlock> find_part(const SlabKey& key);
-  std::optional<NodeMemory> find_kept(std::uint64_t size_bytes, MemoryKind kind);
+  std::optional<Kept> find_kept(std::uint64_t size_bytes, MemoryKind kind, Wanted wanted);
   void give_back(BufferBlock block) noexcept;
   bool give_back_part(const BufferBlock& block);
-  void keep(Kept memory, Gone& gone);
+  void keep(Kept kept, Gone& gone);
   void drop_beyond(std::uint64_t bytes_max, Gone& gone);
 
   mutable std::mutex mutex_;

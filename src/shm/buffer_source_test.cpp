@@ -69,17 +69,32 @@ TEST_F(BufferSourceTest, freed_memory_is_used_again) {
 TEST_F(BufferSourceTest, a_loan_is_what_was_freed_or_new_memory_that_is_not_ready) {
   auto loan = source_->borrow("test", 3_MiB);
   ASSERT_TRUE(loan) << loan.error().message();
-  EXPECT_FALSE(loan->is_ready);
+  EXPECT_EQ(loan->ready_bytes, 0U);
   EXPECT_EQ(source_->counts().lent_bytes, 3_MiB);
   const std::byte* const address = loan->memory.bytes().data();
   ASSERT_TRUE(loan->memory.prefault({0, 3_MiB}));
-  loan->is_ready = true;
+  loan->ready_bytes = 3_MiB;
   source_->give_back(std::move(*loan));
   EXPECT_EQ(source_->counts().lent_bytes, 0U);
   EXPECT_EQ(source_->counts().cached_bytes, 3_MiB);
   const auto again = source_->borrow("test", 3_MiB);
   EXPECT_EQ(again->memory.bytes().data(), address);
-  EXPECT_TRUE(again->is_ready);
+  EXPECT_EQ(again->ready_bytes, 3_MiB);
+}
+
+TEST_F(BufferSourceTest, a_loan_of_which_a_part_is_ready_is_kept_for_loans_alone) {
+  auto loan = source_->borrow("test", 6_MiB);
+  ASSERT_TRUE(loan) << loan.error().message();
+  ASSERT_TRUE(loan->memory.prefault({0, 2_MiB}));
+  loan->ready_bytes = 2_MiB;
+  source_->give_back(std::move(*loan));
+  EXPECT_EQ(source_->counts().cached_bytes, 2_MiB) << "the rest takes no memory";
+  const Buffer buffer = allocate(6_MiB);
+  EXPECT_EQ(source_->counts().made_count, 2U);
+  const auto again = source_->borrow("test", 6_MiB);
+  EXPECT_EQ(again->ready_bytes, 2_MiB);
+  EXPECT_EQ(source_->counts().made_count, 2U);
+  EXPECT_EQ(source_->counts().cached_bytes, 0U);
 }
 
 TEST_F(BufferSourceTest, a_loan_that_is_not_ready_is_kept_for_nobody) {

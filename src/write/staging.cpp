@@ -53,6 +53,7 @@ Deadline deadline_after(std::chrono::nanoseconds wait_max) {
 Staging::Staging(shm::MemoryLoan loan, const StagingOptions& options)
     : source_(options.source),
       memory_(std::move(loan.memory)),
+      ready_before_bytes_(loan.ready_bytes),
       segment_bytes_(options.segment_bytes),
       segment_count_(checked_cast<std::uint32_t>(options.memory_bytes / segment_bytes_)),
       chunk_segments_(
@@ -62,10 +63,10 @@ Staging::Staging(shm::MemoryLoan loan, const StagingOptions& options)
       is_taken_(segment_count_, false) {
   free_.reserve(segment_count_);
   counts_.segments = segment_count_;
-  if (!loan.is_ready) return;
-  free_.resize(segment_count_);
+  counts_.ready = checked_cast<std::uint32_t>(
+      std::min<std::uint64_t>(loan.ready_bytes / segment_bytes_, segment_count_));
+  free_.resize(counts_.ready);
   std::iota(free_.rbegin(), free_.rend(), 0U);
-  counts_.ready = segment_count_;
 }
 
 Result<shm::MemoryLoan> Staging::take_memory(const StagingOptions& options,
@@ -81,9 +82,9 @@ Result<std::shared_ptr<Staging>> Staging::make(const StagingOptions& options) {
   const std::uint64_t bytes = options.memory_bytes / options.segment_bytes * options.segment_bytes;
   auto loan = take_memory(options, bytes);
   if (!loan) return failure(loan.error());
-  const bool is_ready = loan->is_ready;
+  const bool is_ready = loan->ready_bytes >= std::min(options.ready_bytes, bytes);
   std::shared_ptr<Staging> staging(new Staging(std::move(*loan), options));
-  if (options.ready_bytes == 0 || is_ready) return staging;
+  if (is_ready) return staging;
   auto thread = start_service_thread(
       "forebay-staging",
       [raw = staging.get(), ready = options.ready_bytes] { raw->make_ready(ready); });
@@ -101,8 +102,9 @@ Staging::~Staging() {
   if (preparer_.joinable()) preparer_.join();
   if (!source_) return;
   // What somebody has not given back may still be read by another process: nobody gets it again.
-  const bool is_of_use = counts_.ready == segment_count_ && counts_.taken == 0;
-  source_->give_back({.memory = std::move(memory_), .is_ready = is_of_use});
+  const std::uint64_t ready_bytes = std::max(ready_before_bytes_, counts_.ready * segment_bytes_);
+  source_->give_back(
+      {.memory = std::move(memory_), .ready_bytes = counts_.taken == 0 ? ready_bytes : 0});
 }
 
 /// The preparer's work.

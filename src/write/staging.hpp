@@ -103,6 +103,7 @@ class Staging {
 
   const std::shared_ptr<shm::BufferSource> source_;
   shm::NodeMemory memory_;
+  const std::uint64_t ready_before_bytes_;  ///< by the loan that had the memory before
   const std::uint64_t segment_bytes_;
   const std::uint32_t segment_count_;
   const std::uint32_t chunk_segments_;  // are made ready together
