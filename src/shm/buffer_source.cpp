@@ -127,7 +127,7 @@ std::optional<BufferBlock> BufferSource::find_part(const SlabKey& key) {
   return BufferBlock{.kind = slab->kind, .slab = std::move(slab), .offset_bytes = offset_bytes};
 }
 
-/// The smallest that suits, of these the newest.
+/// The smallest that suits, of these the one of which most is ready, of these the newest.
 std::optional<BufferSource::Kept> BufferSource::find_kept(std::uint64_t size_bytes,
                                                           MemoryKind kind,
                                                           Wanted wanted) {
@@ -137,9 +137,13 @@ std::optional<BufferSource::Kept> BufferSource::find_kept(std::uint64_t size_byt
            kept.size_bytes() >= size_bytes &&
            kept.size_bytes() - size_bytes <= size_bytes / kSlackShare;
   };
+  const auto is_better = [](const Kept& one, const Kept& other) {
+    return one.size_bytes() != other.size_bytes() ? one.size_bytes() < other.size_bytes()
+                                                  : one.ready_bytes > other.ready_bytes;
+  };
   auto best = kept_.end();
   for (auto at = kept_.begin(); at != kept_.end(); ++at)
-    if (suits(*at) && (best == kept_.end() || at->size_bytes() < best->size_bytes())) best = at;
+    if (suits(*at) && (best == kept_.end() || is_better(*at, *best))) best = at;
   if (best == kept_.end()) return std::nullopt;
   counts_.cached_bytes -= best->ready_bytes;
   counts_.lent_bytes += best->size_bytes();
@@ -191,6 +195,10 @@ bool BufferSource::give_back_part(const BufferBlock& block) {
 
 void BufferSource::keep(Kept kept, Gone& gone) {
   counts_.lent_bytes -= kept.size_bytes();
+  if (kept.ready_bytes > cached_bytes_max_) {  // else all others would go before it does
+    gone.memories.push_front(std::move(kept));
+    return;
+  }
   counts_.cached_bytes += kept.ready_bytes;
   kept_.push_front(std::move(kept));
   drop_beyond(cached_bytes_max_, gone);

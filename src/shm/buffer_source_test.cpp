@@ -103,6 +103,12 @@ TEST_F(BufferSourceTest, a_loan_that_is_not_ready_is_kept_for_nobody) {
   EXPECT_EQ(source_->counts().cached_bytes, 0U);
 }
 
+TEST_F(BufferSourceTest, memory_beyond_the_bound_does_not_drive_out_what_is_kept) {
+  allocate(4_MiB);
+  allocate(18_MiB);
+  EXPECT_EQ(source_->counts().cached_bytes, 4_MiB);
+}
+
 TEST_F(BufferSourceTest, memory_that_is_much_larger_is_left_for_others) {
   allocate(16_MiB);
   const Buffer small = allocate(4_MiB);

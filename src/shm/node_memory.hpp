@@ -37,7 +37,8 @@ class NodeMemory {
   /// what people see in /proc. Fails with kLimit if there are no descriptors or addresses.
   static Result<NodeMemory> create(const char* label, std::uint64_t size_bytes);
 
-  /// Takes the memory of `range` (in it, on multiples of 4 KiB) now; nothing may touch it before.
+  /// Takes the memory of `range` (in it, on multiples of 4 KiB) now; nothing may touch it
+  /// meanwhile, and what it holds stays.
   /// Blocks, some 0.1 ms for a MiB at most. Where the machine has huge pages and the range holds
   /// whole ones they are used. Fails with kLimit if the machine has not as much left, and then says
   /// how much.

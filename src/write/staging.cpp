@@ -103,8 +103,9 @@ Staging::~Staging() {
   if (!source_) return;
   // What somebody has not given back may still be read by another process: nobody gets it again.
   const std::uint64_t ready_bytes = std::max(ready_before_bytes_, counts_.ready * segment_bytes_);
-  source_->give_back(
-      {.memory = std::move(memory_), .ready_bytes = counts_.taken == 0 ? ready_bytes : 0});
+  // What could not be made ready may have got some memory, which nobody would count.
+  const bool is_of_use = counts_.taken == 0 && !no_memory_;
+  source_->give_back({.memory = std::move(memory_), .ready_bytes = is_of_use ? ready_bytes : 0});
 }
 
 /// The preparer's work.

@@ -278,6 +278,29 @@ TEST(Staging, memory_that_somebody_may_still_read_goes_to_nobody) {
   EXPECT_EQ(source->counts().lent_bytes, 0U);
 }
 
+TEST(Staging, memory_with_a_ready_part_is_made_ready_to_its_end_in_segments_of_another_size) {
+  const auto source = shm::BufferSource::make(all);
+  std::uint64_t ready_bytes = 0;
+  {
+    const auto first = borrow(source, 1536);
+    first->give_back(first->take(nanoseconds(0)).value());
+    ready_bytes = first->counts().ready * kSmallSegmentBytes;
+  }
+  const std::uint64_t segment_bytes = 3 * kSmallSegmentBytes;
+  ASSERT_NE(ready_bytes % segment_bytes, 0U);
+  for (const std::uint64_t wanted_bytes : {std::uint64_t{0}, std::uint64_t{all}}) {
+    const auto next = Staging::make({.memory_bytes = 1536 * kSmallSegmentBytes,
+                                     .segment_bytes = segment_bytes,
+                                     .ready_bytes = wanted_bytes,
+                                     .source = source})
+                          .value();
+    ASSERT_EQ(source->counts().made_count, 1U);
+    const std::uint64_t ready = wanted_bytes > 0 ? 512 : ready_bytes / segment_bytes;
+    EXPECT_TRUE(becomes_true([&] { return next->counts().ready == ready; })) << wanted_bytes;
+  }
+  EXPECT_EQ(source->counts().cached_bytes, 1536 * kSmallSegmentBytes);
+}
+
 TEST(Staging, memory_of_which_a_part_was_used_comes_again_with_that_part_ready) {
   const auto source = shm::BufferSource::make(all);
   std::uint32_t ready = 0;
