@@ -114,7 +114,8 @@ TEST_P(Watching, what_was_seen_is_not_forgotten) {
 
 TEST_P(Watching, silence_costs_nothing) {
   constexpr auto kIdle = std::chrono::milliseconds(200);
-  constexpr auto kNothing = std::chrono::milliseconds(5);
+  // Polling would take most of it. Kernels count in ticks of up to 10 ms.
+  constexpr auto kNothing = kIdle / 4;
   EXPECT_LT(cost_of_idling_for(kIdle), kNothing);
   signal_.raise();
   EXPECT_TRUE(is_called());

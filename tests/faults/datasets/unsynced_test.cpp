@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -101,12 +102,18 @@ class Unsynced : public testing::Test {
   void break_syncs(const std::string& name) {
     EXPECT_TRUE(read::eventually([&] { return fs::exists(*storage_ / (kName + name)); })) << name;
     storage_->break_syncs(kName + name);
-    if (!name.empty()) fs::copy_file(storage_->behind(kName + name), saved_ / "file");
   }
-  /// What was written to the file since then is lost, and syncs work again.
+  void save(const std::string& name) const {
+    std::error_code error;
+    fs::copy_file(storage_->behind(kName + name), saved_ / "file", error);
+    EXPECT_FALSE(error) << error.message();
+  }
+  /// What was written to the file since it was saved is lost, and syncs work again.
   void lose_and_heal(const std::string& name) {
+    std::error_code error;
     fs::copy_file(saved_ / "file", storage_->behind(kName + name),
-                  fs::copy_options::overwrite_existing);  // keeps its inode
+                  fs::copy_options::overwrite_existing, error);  // keeps its inode
+    EXPECT_FALSE(error) << error.message();
     storage_->heal();
   }
   static void expect_published(const Told& told) {
@@ -157,7 +164,10 @@ TEST_F(Unsynced, a_data_file_fails_its_step_on_all_ranks_and_is_not_used_again) 
 TEST_F(Unsynced, a_data_file_of_several_steps_is_of_no_use_for_those_that_follow) {
   const std::string name = "/data-000000.00002";
   const auto told = write(own_files(3), 5, [&](std::uint64_t step) {
-    if (step == 2) break_syncs(name);
+    if (step == 2) {
+      break_syncs(name);
+      save(name);
+    }
     if (step == 3) lose_and_heal(name);
   });
   expect_published(told[1]);
@@ -175,6 +185,7 @@ TEST_F(Unsynced, a_data_file_with_an_older_step_is_not_kept_for_newer_ones) {
   const auto told = write(own_files(2, 1), 8, [&](std::uint64_t step) {
     if (step == 2) {
       break_syncs(name);
+      save(name);
       const std::string behind = storage_->behind(kName + name);
       held = Descriptor(::open(behind.c_str(), O_RDONLY | O_CLOEXEC));
       bad = inode_of(behind);
@@ -195,7 +206,10 @@ TEST_F(Unsynced, a_data_file_with_an_older_step_is_not_kept_for_newer_ones) {
 TEST_F(Unsynced, the_commits_file_fails_the_step_and_nothing_of_it_is_counted_on) {
   const std::string name = "/commits";
   const auto told = write(own_files(1), 4, [&](std::uint64_t step) {
-    if (step == 2) break_syncs(name);
+    if (step == 2) {
+      break_syncs(name);
+      save(name);
+    }
     if (step != 3) return;
     EXPECT_TRUE(is_whole(storage_->behind(kName), cargo_, 1, Slots::kOneMayBeTorn));
     lose_and_heal(name);
