@@ -14,7 +14,7 @@ std::atomic<std::uint32_t> process_generation{0};
 namespace {
 
 // Before main(), so that no fork() of the program is missed.
-[[maybe_unused]] const int counts_forks = ::pthread_atfork(
+[[maybe_unused]] const int kForksAreCounted = ::pthread_atfork(
     nullptr, nullptr, [] { process_generation.fetch_add(1, std::memory_order_relaxed); });
 
 }  // namespace

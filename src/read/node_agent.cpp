@@ -289,18 +289,18 @@ void NodeAgent::hear(std::uint32_t row) {
 bool NodeAgent::receive_messages(ClientLine& client) {
   while (true) {
     auto message = client.channel().receive(kDoNotBlock);
-    if (message && !*message) return !client.has_ended();
-    if (message) {
-      if (const Status taken = take_message(client, std::move(**message)); !taken) {
-        client.reject(taken.error());
-        return true;  // take_words() finds it broken
-      }
+    if (!message) {
+      if (message.error().kind() == ErrorClass::kClosed) return false;
+      // A message is lost, perhaps for want of descriptors: pending openings get this.
+      const auto answer = to_bytes(Refused{kEverySession, message.error()});
+      static_cast<void>(client.channel().send(answer));
       continue;
     }
-    if (message.error().kind() == ErrorClass::kClosed) return false;
-    // A message is lost, perhaps for want of descriptors: pending openings get this.
-    const auto answer = to_bytes(Refused{kEverySession, message.error()});
-    static_cast<void>(client.channel().send(answer));
+    if (!*message) return !client.has_ended();
+    if (const Status taken = take_message(client, std::move(**message)); !taken) {
+      client.reject(taken.error());
+      return true;  // take_words() finds it broken
+    }
   }
 }
 

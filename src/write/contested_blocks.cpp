@@ -89,6 +89,12 @@ StepClaims sorted(ClaimsByName fields) {
   return claims;
 }
 
+void append(FieldClaims& all, const FieldClaims& more) {
+  all.parts.insert(all.parts.end(), more.parts.begin(), more.parts.end());
+  all.boxes.insert(all.boxes.end(), more.boxes.begin(), more.boxes.end());
+  all.box_ranks.insert(all.box_ranks.end(), more.box_ranks.begin(), more.box_ranks.end());
+}
+
 /// "4 x 4 elements from 0, 8 on".
 std::string text_of_box(const format::Box& box) {
   std::string counts;
@@ -177,14 +183,10 @@ StepClaims merged(std::vector<StepClaims> files) {
   for (StepClaims& file : files) {
     for (FieldClaims& field : file) {
       const auto [found, is_new] = fields.try_emplace(field.name);
-      FieldClaims& all = found->second;
-      if (is_new) {
-        all = std::move(field);
-        continue;
-      }
-      all.parts.insert(all.parts.end(), field.parts.begin(), field.parts.end());
-      all.boxes.insert(all.boxes.end(), field.boxes.begin(), field.boxes.end());
-      all.box_ranks.insert(all.box_ranks.end(), field.box_ranks.begin(), field.box_ranks.end());
+      if (is_new)
+        found->second = std::move(field);
+      else
+        append(found->second, field);
     }
     file.clear();
   }

@@ -60,6 +60,19 @@ std::string told_of(const Settings& settings) {
   return to_toml(machine);
 }
 
+/// Of a client that has lost a lock. An empty range stands for the size of the file.
+void drop_unlocked_pages(FileSystem& shared, const model::LockLost& lost) {
+  Inode* inode = shared.inodes.hold(lost.file);
+  if (inode == nullptr) return;
+  Client& client = *shared.clients[lost.client];
+  if (lost.range.empty()) {
+    client.tell_size(*inode);
+  } else {
+    client.drop_pages(*inode, lost.range);
+  }
+  forget_file(shared, *inode, 1);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Emulation>> Emulation::start(Plan plan) {
@@ -92,15 +105,7 @@ Status Emulation::prepare() {
   DropPages drop_pages;
   if (file_system_->has_shared_caches() || file_system_->sees_others_late()) {
     drop_pages = [shared = file_system_.get()](const model::LockLost& lost) {
-      Inode* inode = shared->inodes.hold(lost.file);
-      if (inode == nullptr) return;
-      Client& client = *shared->clients[lost.client];
-      if (lost.range.empty()) {
-        client.tell_size(*inode);
-      } else {
-        client.drop_pages(*inode, lost.range);
-      }
-      forget_file(*shared, *inode, 1);
+      drop_unlocked_pages(*shared, lost);
     };
   }
   const bool free = settings.delays == Delays::kNone;
