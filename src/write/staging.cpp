@@ -103,7 +103,7 @@ Staging::~Staging() {
   if (!source_) return;
   // What somebody has not given back may still be read by another process: nobody gets it again.
   const std::uint64_t ready_bytes = std::max(ready_before_bytes_, counts_.ready * segment_bytes_);
-  // What could not be made ready may have got some memory, which nobody would count.
+  // A chunk that failed may hold memory that `ready_bytes` does not count.
   const bool is_of_use = counts_.taken == 0 && !no_memory_;
   source_->give_back({.memory = std::move(memory_), .ready_bytes = is_of_use ? ready_bytes : 0});
 }
