@@ -96,11 +96,7 @@ bool SessionGuest::is_ready(SplinterIndex splinter, ValidBytes part) const {
 
 /// Under the lock. One who waited for a splinter that starved is told so once.
 bool SessionGuest::takes_privately(SplinterIndex splinter) {
-  if (is_orphan_ || unreadable_.contains(splinter)) return true;
-  const auto starved = starved_.find(splinter);
-  if (starved == starved_.end()) return false;
-  if (--starved->second == 0) starved_.erase(starved);
-  return true;
+  return is_orphan_ || unreadable_.contains(splinter) || starved_.take(splinter, books());
 }
 
 /// Under the lock.
@@ -163,7 +159,7 @@ bool SessionGuest::arm(SplinterIndex splinter,
                        detail::Waiter& waiter) {
   const std::lock_guard lock(mutex_);
   const bool comes = !closed() && !is_orphan_ && !unreadable_.contains(splinter) &&
-                     !starved_.contains(splinter) && !is_ready(splinter, part);
+                     !starved_.contains(splinter, books()) && !is_ready(splinter, part);
   if (!comes) return false;
   waiters_[splinter].push_back(&waiter);
   ask({.session = handle().number,
@@ -215,7 +211,7 @@ void SessionGuest::tell(SplinterIndex splinter, News news) {
   // If nobody waits, one who polls may have asked; or it was told already.
   const std::size_t waiting_count =
       waiting != waiters_.end() ? waiting->second.size() : asked_.count(splinter);
-  if (news == News::kStarved && waiting_count > 0) starved_[splinter] = waiting_count;
+  if (news == News::kStarved && waiting_count > 0) starved_.set(splinter, waiting_count);
   signal(splinter);
 }
 

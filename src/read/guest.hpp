@@ -15,6 +15,7 @@
 #include "read/core.hpp"
 #include "read/node_messages.hpp"
 #include "read/private_lane.hpp"
+#include "read/starved_splinters.hpp"
 #include "shm/double_mapping.hpp"
 #include "shm/shared_memory.hpp"
 #include "shm/window.hpp"
@@ -116,7 +117,7 @@ class SessionGuest final : public SessionCore {
   std::unordered_map<SplinterIndex, std::vector<detail::Waiter*>> waiters_;
   std::unordered_map<SplinterIndex, Asked> asked_;
   std::unordered_set<SplinterIndex> unreadable_;
-  std::unordered_map<SplinterIndex, std::size_t> starved_;  // and how many are yet to be told
+  StarvedSplinters starved_;
   bool is_orphan_ = false;
   std::shared_ptr<PrivateLane> lane_;  // made when needed first
   std::uint64_t copies_ = 0;

@@ -139,10 +139,7 @@ Result<Presence> SessionHost::want_locked(SplinterIndex splinter,
   }
   // Whose bytes are the bad ones shows when each request reads exactly its own.
   if (unreadable_.contains(splinter)) return Presence::kStarved;
-  if (const auto starved = starved_.find(splinter); starved != starved_.end()) {
-    if (--starved->second == 0) starved_.erase(starved);
-    return Presence::kStarved;
-  }
+  if (starved_.take(splinter, books())) return Presence::kStarved;
   schedule_.want(splinter, part, urgency, precision);
   return Presence::kComing;
 }
@@ -178,7 +175,7 @@ bool SessionHost::arm(SplinterIndex splinter,
   {
     const std::lock_guard lock(mutex_);
     // kStarved is not taken here: it belongs to the next want().
-    if (starved_.contains(splinter)) return false;
+    if (starved_.contains(splinter, books())) return false;
     const Urgency urgency = waiter.has_helpers() ? Urgency::kAwaited : Urgency::kAwaitedHelpless;
     const auto presence = want_locked(splinter, part, urgency, precision);
     if (!presence || *presence != Presence::kComing) return false;
@@ -277,7 +274,7 @@ void SessionHost::starve(SplinterIndex splinter) {
   schedule_.forget(splinter);
   const bool nobody_waits = !waiters_.contains(splinter);
   const std::uint32_t here = signal_waiters(splinter, News::kStarved);
-  if (here > 0 || nobody_waits) starved_[splinter] = std::max(1U, here);
+  if (here > 0 || nobody_waits) starved_.set(splinter, std::max(1U, here));
 }
 
 bool SessionHost::next_transfer(Transfer& transfer, Urgency least) {

@@ -17,6 +17,7 @@
 #include "read/node_messages.hpp"
 #include "read/private_lane.hpp"
 #include "read/remote_reader.hpp"
+#include "read/starved_splinters.hpp"
 #include "read/transfer_source.hpp"
 #include "read/window_pool.hpp"
 
@@ -151,8 +152,7 @@ class SessionHost final : public SessionCore, public TransferSource {
   Schedule schedule_;
   std::unordered_map<SplinterIndex, std::vector<Waiting>> waiters_;
   std::unordered_set<SplinterIndex> unreadable_;
-  std::unordered_map<SplinterIndex, std::uint32_t>
-      starved_;  // and how many requests are yet to be told
+  StarvedSplinters starved_;
   SessionReport counts_;
 };
 

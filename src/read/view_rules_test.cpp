@@ -255,6 +255,19 @@ TEST_P(ViewRules, once_views_are_released_the_window_is_used_again) {
   EXPECT_FALSE(must_view(session, {6 * kUnit, 10}).is_copy());
 }
 
+TEST_P(ViewRules, a_request_that_was_dropped_leaves_no_copy_to_the_next_one) {
+  const Session session = open({.slots = 2, .slots_max = 2});
+  std::vector<View> held = hold(session, 2);
+  {
+    Future<View> dropped = session.view({5 * kUnit, 10});
+    pollfd entry{*dropped.event_fd(), POLLIN, 0};
+    ASSERT_EQ(::poll(&entry, 1, std::chrono::milliseconds(kPatience).count()), 1)
+        << "all memory is held: it can be read privately";
+  }
+  held.clear();
+  EXPECT_FALSE(must_view(session, {5 * kUnit, 10}).is_copy());
+}
+
 TEST_P(ViewRules, a_release_lets_those_go_on_who_wait_for_memory) {
   // The other slot is being read into, so there is something to wait for that is not a View.
   const Session session = open({.slots = 2, .slots_max = 2, .eager = 2});

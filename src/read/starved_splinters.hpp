@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// StarvedSplinters: splinters for which the reading side found all memory held, and how many
+// requests are to read each of them privately. A request may be dropped before it finds out, and
+// the news may come after it has ended; so a splinter counts as starved only while all is held.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+#include "read/geometry.hpp"
+#include "shm/session_books.hpp"
+
+namespace forebay::read {
+
+/// Under the lock of its owner.
+class StarvedSplinters {
+ public:
+  void set(SplinterIndex splinter, std::size_t requests) { requests_[splinter] = requests; }
+
+  /// Whether the next request for it is to read privately.
+  bool contains(SplinterIndex splinter, const shm::SessionBooks& books) {
+    if (!requests_.contains(splinter)) return false;
+    if (all_held(books)) return true;
+    requests_.erase(splinter);
+    return false;
+  }
+  /// The same; one request less is to find out then.
+  bool take(SplinterIndex splinter, const shm::SessionBooks& books) {
+    if (!contains(splinter, books)) return false;
+    const auto found = requests_.find(splinter);
+    if (--found->second == 0) requests_.erase(found);
+    return true;
+  }
+
+ private:
+  static bool all_held(const shm::SessionBooks& books) {
+    const std::uint32_t slots = books.header().slots.load(std::memory_order_acquire);
+    for (std::uint32_t slot = 0; slot < slots; ++slot) {
+      if (books.ledger().pins(slot) == 0) return false;
+    }
+    return true;
+  }
+
+  std::unordered_map<SplinterIndex, std::size_t> requests_;
+};
+
+}  // namespace forebay::read
