@@ -29,7 +29,9 @@ class Rungs : public ::testing::Test {
     ASSERT_TRUE(folder);
     folder_.emplace(std::move(*folder));
     input_ = (folder_->path() / "in.cubex").string();
-    ASSERT_TRUE(forebay::cube::generate({.path = input_, .shape = {.locations = 65}, .rows = 614}));
+    const Status made =
+        forebay::cube::generate({.path = input_, .shape = {.locations = 65}, .rows = 614});
+    ASSERT_TRUE(made) << made.error().message();
   }
 
   std::string write(const Scheme& scheme, const std::string& name) {

@@ -37,7 +37,8 @@ struct ConfigSource {
   /// The TOML file; if absent, the one that the variable FOREBAY_CONFIG names; if that is absent
   /// too, none.
   std::optional<std::string> file = {};
-  /// Variables that begin with FOREBAY_ and are no settings ("FOREBAY_SAMPLES").
+  /// Variables that begin with FOREBAY_ and are no settings ("FOREBAY_SAMPLES"); those that begin
+  /// with FOREBAY_TEST_ never are.
   std::span<const std::string_view> other_variables = {};
 };
 

@@ -22,6 +22,7 @@ namespace forebay {
 namespace {
 
 constexpr std::string_view kPrefix = "FOREBAY_";
+constexpr std::string_view kTestPrefix = "FOREBAY_TEST_";  // for tests of Forebay itself
 constexpr std::string_view kFileVariable = "FOREBAY_CONFIG";
 
 std::string lower(std::string_view text) {
@@ -208,6 +209,7 @@ Status Config::load_environment(const ConfigSource& source) {
   }
   for (const auto& [name, text] : source.environment) {
     if (!name.starts_with(kPrefix) || name == kFileVariable) continue;
+    if (name.starts_with(kTestPrefix)) continue;
     if (std::ranges::find(source.other_variables, name) != source.other_variables.end()) continue;
     const auto found = std::ranges::find(known, name);
     if (found == known.end()) {

@@ -140,6 +140,11 @@ TEST(Config, variables_of_other_programs_are_left_alone) {
   EXPECT_TRUE(config) << config.error().message();
 }
 
+TEST(Config, variables_of_our_own_tests_are_left_alone) {
+  EXPECT_TRUE(load_variables({{"FOREBAY_TEST_ALL", "1"}}));
+  EXPECT_FALSE(load_variables({{"FOREBAY_TESTS", "1"}}));
+}
+
 TEST(Config, missing_file_is_not_found) {
   const auto config =
       Config::load({.keys = kKeys, .environment = {}, .file = "/nowhere/forebay.toml"});
