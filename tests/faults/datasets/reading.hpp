@@ -36,12 +36,14 @@ class StepReader {
 };
 
 /// Whether the newest step is there, at least `newest`, and every step that is there is whole: no
-/// finding of verify, and all contents are the cargo's.
+/// finding of verify, and all contents are the cargo's. Steps before `oldest` were dropped: where a
+/// table of before lists them, files may be missing.
 enum class Slots : std::uint8_t { kBothWhole, kOneMayBeTorn };
 testing::AssertionResult is_whole(const std::string& path,
                                   const Cargo& cargo,
                                   std::uint64_t newest,
-                                  Slots slots = Slots::kBothWhole);
+                                  Slots slots = Slots::kBothWhole,
+                                  std::uint64_t oldest = 0);
 
 /// Whether the numbers of its steps follow one another, as those who write without a gap and drop
 /// the oldest leave them: none has been lost among others.
