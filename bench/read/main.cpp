@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program forebay-bench-mpi: benchmarks of several ranks. `forebay bench` starts it with a
-// launcher; rank 0 is the program that forebay-bench is, the others do what it says. With --ranks N
-// that is done by the first N of them, and by all only where a row compares numbers of ranks.
+// The programs forebay-bench-mpi and forebay-bench-tasks: benchmarks of several ranks. `forebay
+// bench` starts them with a launcher; rank 0 is the program that forebay-bench is, the others do
+// what it says. With --ranks N that is done by the first N of them, and by all only where a row
+// compares numbers of ranks.
 #include <forebay/mpi.hpp>
 #include <forebay/runtime.hpp>
 

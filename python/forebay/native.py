@@ -23,6 +23,7 @@ from forebay.errors import EXIT_SIGNAL, ForebayError, NativeError, SkippedError
 KILL_AFTER_S = 5
 NOISE_LINES_KEPT = 20
 WARNING = "forebay: warning: "  # before each line of a StreamLog of that level
+BENCH_OF_PRODUCT = "forebay-bench-tasks"  # what `forebay demo` runs: `make build` builds it
 EXIT_SKIPPED = 77  # as test programs have it; its reason is the line that it printed
 SKIPPED = "skipped: "
 HOSTS_SCRIPT = "two_hosts.py"
@@ -71,9 +72,14 @@ def find(name: str) -> Path:
     folder = Path(chosen) if chosen else Path(sys.prefix) / "libexec" / "forebay"
     path = folder / name
     if not path.is_file() or not os.access(path, os.X_OK):
-        target = "bench" if name.startswith("forebay-bench") else "build"
-        raise ForebayError(f"{name} is not in {folder}; run make {target}")
+        raise ForebayError(f"{name} is not in {folder}; run make {target_of(name)}")
     return path
+
+
+def target_of(name: str) -> str:
+    """What to make, so that a native program is built."""
+    is_further = name.startswith("forebay-bench") and name != BENCH_OF_PRODUCT
+    return "bench" if is_further else "build"
 
 
 def options_of(options: dict) -> list[str]:

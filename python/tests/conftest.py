@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from forebay import native
 from forebay.cli import main
 
 PYTHON_FOLDER = Path(__file__).resolve().parent.parent
@@ -99,8 +100,7 @@ def real_native():
         if "FOREBAY_LIBEXEC" in os.environ:
             path = Path(os.environ["FOREBAY_LIBEXEC"]) / name
         if not path.exists():
-            target = "bench" if name.startswith("forebay-bench") else "build"
-            pytest.skip(f"{name} is not built: run make {target}")
+            pytest.skip(f"{name} is not built: run make {native.target_of(name)}")
         return name
 
     return find

@@ -216,7 +216,7 @@ def test_the_snapshot_is_made_once_and_again_when_it_changed(fake, tmp_path):
 
 def test_the_real_demonstration(forebay, real_native, tmp_path, monkeypatch):
     real_native("forebay-tipsy")
-    real_native("forebay-bench-mpi")
+    real_native("forebay-bench-tasks")
     monkeypatch.delenv("FOREBAY_SAMPLES", raising=False)
     json_file = tmp_path / "demo.json"
     ran = forebay("demo", "--quick", "--dir", tmp_path / "demo", "--json", json_file)

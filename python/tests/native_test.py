@@ -56,6 +56,10 @@ def is_alive(process_id):
 def test_a_missing_program_says_what_to_do(libexec):
     with pytest.raises(ForebayError, match=r"forebay-x is not in .*; run make build"):
         native.call("forebay-x", [])
+    with pytest.raises(ForebayError, match=r"forebay-bench-mpi is not in .*; run make bench"):
+        native.find("forebay-bench-mpi")
+    with pytest.raises(ForebayError, match=r"forebay-bench-tasks is not in .*; run make build"):
+        native.find("forebay-bench-tasks")
 
 
 def test_a_file_that_is_no_program_says_what_to_do(libexec, fake):

@@ -14,6 +14,7 @@ from forebay.errors import ENDINGS, EXIT_USAGE, ForebayError, NativeError
 
 PROGRAM = "forebay-bench"
 RANKS_PROGRAM = "forebay-bench-mpi"
+RANKS_PROGRAMS = (native.BENCH_OF_PRODUCT, RANKS_PROGRAM)
 # So many times the ranks are started; those beyond sleep but for rows that compare their numbers.
 RANKS_STARTED = 4
 # Benchmarks of one rank, but for rows that take all that are started.
@@ -131,17 +132,20 @@ def picture_of(document: dict, file: str, one_of_many: bool) -> Path:
 def listed() -> list[dict]:
     """The benchmarks of all programs that were built: `make build` builds one of them, `make bench`
     all. Some are in two programs, with and without ranks."""
-    built = list(filter(native.is_there, (PROGRAM, RANKS_PROGRAM, checkpoint.PROGRAM)))
+    built = list(filter(native.is_there, (PROGRAM, *RANKS_PROGRAMS, checkpoint.PROGRAM)))
     if not built:
         native.find(PROGRAM)  # says how to build it
     found = [one for program in built for one in native.call(program, ["--list"]).document]
     return list({one["name"]: one for one in found}.values())
 
 
-def ranks_benchmarks() -> list[dict]:
-    if not native.is_there(RANKS_PROGRAM):
-        return []
-    return native.call(RANKS_PROGRAM, ["--list"]).document
+def ranks_benchmarks() -> dict[str, str]:
+    """The program of each benchmark that has ranks."""
+    return {
+        one["name"]: program
+        for program in filter(native.is_there, RANKS_PROGRAMS)
+        for one in native.call(program, ["--list"]).document
+    }
 
 
 def show_list(json_file: str | None) -> None:
@@ -168,12 +172,13 @@ def run(name: str, options: dict) -> tuple[dict, BaseException | None]:
             options["only"],
             lambda one: measure(one.program, [name, *arguments], one.ranks),
         )
-    if name not in [one["name"] for one in ranks_benchmarks()]:
+    program = ranks_benchmarks().get(name)
+    if program is None:
         return measure(PROGRAM, [name, *arguments])
     ranks = options["ranks"]
     crew, started = (1, ranks) if name in OF_ONE_RANK else (ranks, RANKS_STARTED * ranks)
     words = [name, *arguments, "--ranks", str(crew)]
-    document, error = measure(RANKS_PROGRAM, words, started)
+    document, error = measure(program, words, started)
     if error is not None or name != two_hosts.BENCHMARK:
         return document, error
     return two_hosts.complete(

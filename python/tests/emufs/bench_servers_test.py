@@ -5,7 +5,7 @@ from forebay.servers import found_in
 
 
 def test_servers_are_counted_by_number_of_tasks(real_native, emufs, machine_file, forebay):
-    real_native("forebay-bench-mpi")
+    real_native("forebay-bench-tasks")
     mount = emufs("--machine", machine_file("free", page_cache="false"))
     words = ("--quick", "--only", "servers.2,servers.512", "--dir", mount.path)
     ran = forebay("bench", "servers", *words, "--json", "-")
@@ -21,7 +21,7 @@ def test_servers_are_counted_by_number_of_tasks(real_native, emufs, machine_file
 
 
 def test_without_a_mount_there_is_nothing_to_count(real_native, forebay, tmp_path):
-    real_native("forebay-bench-mpi")
+    real_native("forebay-bench-tasks")
     ran = forebay("bench", "servers", "--quick", "--only", "servers.2", "--dir", tmp_path)
     assert ran.code == 0, ran.err
     assert "servers.2 left out: the folder is in no mount of emufs" in ran.out
