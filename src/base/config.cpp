@@ -205,6 +205,7 @@ Status Config::load_environment(const ConfigSource& source) {
   std::vector<std::string> known;
   for (const ConfigKey& key : source.keys) {
     FOREBAY_ASSERT(std::ranges::find(known, variable_of(key.name)) == known.end());
+    FOREBAY_ASSERT(!variable_of(key.name).starts_with(kTestPrefix));
     known.push_back(variable_of(key.name));
   }
   for (const auto& [name, text] : source.environment) {

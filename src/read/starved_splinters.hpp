@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // StarvedSplinters: splinters for which the reading side found all memory held, and how many
 // requests are to read each of them privately. A request may be dropped before it finds out, and
-// the news may come after it has ended; so a splinter counts as starved only while all is held.
+// the news may come after it has ended: so where a slot is free by then, the next request asks
+// again. It does so once, as views may come and go faster than the reading side looks.
 #pragma once
 
 #include <cstddef>
@@ -16,24 +17,30 @@ namespace forebay::read {
 /// Under the lock of its owner.
 class StarvedSplinters {
  public:
-  void set(SplinterIndex splinter, std::size_t requests) { requests_[splinter] = requests; }
+  void set(SplinterIndex splinter, std::size_t requests) { starved_[splinter].requests = requests; }
 
   /// Whether the next request for it is to read privately.
   bool contains(SplinterIndex splinter, const shm::SessionBooks& books) {
-    if (!requests_.contains(splinter)) return false;
-    if (all_held(books)) return true;
-    requests_.erase(splinter);
+    const auto found = starved_.find(splinter);
+    if (found == starved_.end() || found->second.requests == 0) return false;
+    if (found->second.was_doubted || all_held(books)) return true;
+    found->second = {.requests = 0, .was_doubted = true};
     return false;
   }
   /// The same; one request less is to find out then.
   bool take(SplinterIndex splinter, const shm::SessionBooks& books) {
     if (!contains(splinter, books)) return false;
-    const auto found = requests_.find(splinter);
-    if (--found->second == 0) requests_.erase(found);
+    const auto found = starved_.find(splinter);
+    if (--found->second.requests == 0) starved_.erase(found);
     return true;
   }
 
  private:
+  struct Starved {
+    std::size_t requests = 0;
+    bool was_doubted = false;
+  };
+
   static bool all_held(const shm::SessionBooks& books) {
     const std::uint32_t slots = books.header().slots.load(std::memory_order_acquire);
     for (std::uint32_t slot = 0; slot < slots; ++slot) {
@@ -42,7 +49,7 @@ class StarvedSplinters {
     return true;
   }
 
-  std::unordered_map<SplinterIndex, std::size_t> requests_;
+  std::unordered_map<SplinterIndex, Starved> starved_;
 };
 
 }  // namespace forebay::read

@@ -139,13 +139,12 @@ def listed() -> list[dict]:
     return list({one["name"]: one for one in found}.values())
 
 
-def ranks_benchmarks() -> dict[str, str]:
-    """The program of each benchmark that has ranks."""
-    return {
-        one["name"]: program
-        for program in filter(native.is_there, RANKS_PROGRAMS)
-        for one in native.call(program, ["--list"]).document
-    }
+def program_of_ranks(name: str) -> str | None:
+    """The program of a benchmark that has ranks: the product's, where an older build left two."""
+    for program in filter(native.is_there, RANKS_PROGRAMS):
+        if name in [one["name"] for one in native.call(program, ["--list"]).document]:
+            return program
+    return None
 
 
 def show_list(json_file: str | None) -> None:
@@ -172,7 +171,7 @@ def run(name: str, options: dict) -> tuple[dict, BaseException | None]:
             options["only"],
             lambda one: measure(one.program, [name, *arguments], one.ranks),
         )
-    program = ranks_benchmarks().get(name)
+    program = program_of_ranks(name)
     if program is None:
         return measure(PROGRAM, [name, *arguments])
     ranks = options["ranks"]

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <span>
 #include <string>
 
@@ -118,8 +119,12 @@ AssertionResult is_whole(const std::string& path,
   const auto report = format::verify(path);
   if (!report) return AssertionFailure() << report.error().message();
   std::uint64_t torn = 0;
+  std::set<std::uint64_t> incomplete;
   for (const format::Finding& finding : report->findings) {
-    if (finding.step && *finding.step < oldest) continue;
+    if (finding.step && *finding.step < oldest) {
+      incomplete.insert(*finding.step);
+      continue;
+    }
     const bool is_slot = !finding.step && finding.error.path() == path + "/commits";
     if (is_slot && slots == Slots::kOneMayBeTorn && torn++ == 0) continue;
     return AssertionFailure() << report->findings.size()
@@ -131,8 +136,10 @@ AssertionResult is_whole(const std::string& path,
   if (steps.empty() || steps.back() < newest)
     return AssertionFailure() << "step " << newest << " was promised; there are "
                               << testing::PrintToString(steps);
+  if (oldest > 0 && steps.front() > oldest)
+    return AssertionFailure() << "step " << oldest << " is gone";
   for (const std::uint64_t step : steps) {
-    if (step < oldest) continue;
+    if (incomplete.contains(step)) continue;
     if (const auto same = has_contents(*reader, cargo, step); !same) return same;
   }
   return AssertionSuccess();
