@@ -2,7 +2,8 @@
 // StarvedSplinters: splinters for which the reading side found all memory held, and how many
 // requests are to read each of them privately. A request may be dropped before it finds out, and
 // the news may come after it has ended: so where a slot is free by then, the next request asks
-// again. It does so once, as views may come and go faster than the reading side looks.
+// again. It does so a few times at most, as views may come and go faster than the reading side
+// looks.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,9 @@ class StarvedSplinters {
   bool contains(SplinterIndex splinter, const shm::SessionBooks& books) {
     const auto found = starved_.find(splinter);
     if (found == starved_.end() || found->second.requests == 0) return false;
-    if (found->second.was_doubted || all_held(books)) return true;
-    found->second = {.requests = 0, .was_doubted = true};
+    if (found->second.doubts >= kDoubtsMax || all_held(books)) return true;
+    found->second.requests = 0;
+    ++found->second.doubts;
     return false;
   }
   /// The same; one request less is to find out then.
@@ -36,9 +38,12 @@ class StarvedSplinters {
   }
 
  private:
+  /// More than there are answers under way to requests that have ended.
+  static constexpr int kDoubtsMax = 16;
+
   struct Starved {
     std::size_t requests = 0;
-    bool was_doubted = false;
+    int doubts = 0;
   };
 
   static bool all_held(const shm::SessionBooks& books) {

@@ -30,16 +30,16 @@ TEST_F(StarvedSplintersTest, each_request_takes_the_news_once_while_all_memory_i
   EXPECT_FALSE(starved.take(5, bench.table));
 }
 
-TEST_F(StarvedSplintersTest, news_that_came_before_a_release_is_dropped_once) {
+TEST_F(StarvedSplintersTest, news_that_came_before_a_release_is_dropped_but_not_for_ever) {
   starved.set(5, 2);
   EXPECT_FALSE(starved.take(5, bench.table));
   ASSERT_TRUE(bench.pin(0));
   EXPECT_FALSE(starved.take(5, bench.table)) << "it was dropped";
   bench.unpin(0, 0);
-  starved.set(5, 1);
-  EXPECT_TRUE(starved.take(5, bench.table)) << "a request does not ask again for ever";
-  starved.set(5, 1);
-  EXPECT_FALSE(starved.take(5, bench.table)) << "the next one does once";
+  int dropped = 0;
+  for (starved.set(5, 1); !starved.take(5, bench.table) && dropped < 100; starved.set(5, 1))
+    ++dropped;
+  EXPECT_LT(dropped, 20) << "a request does not ask again for ever";
 }
 
 }  // namespace
