@@ -38,7 +38,7 @@ class StarvedSplinters {
   }
 
  private:
-  /// More than there are answers under way to requests that have ended.
+  /// An assumed bound on late answers; counted per splinter until one is taken.
   static constexpr int kDoubtsMax = 16;
 
   struct Starved {
