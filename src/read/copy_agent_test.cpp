@@ -52,7 +52,7 @@ class CopyAgentTest : public ::testing::Test {
     agent->stop();
   }
   void want(SplinterIndex splinter) {
-    session->hint(splinter, kWhole, Urgency::kAsked, Precision::kWhole);
+    session->hint({.splinter = splinter, .part = kWhole}, Urgency::kAsked);
   }
 
   std::shared_ptr<WindowPool> windows = std::make_shared<WindowPool>(64_MiB);
@@ -80,7 +80,8 @@ TEST_F(CopyAgentTest, who_helps_tells_the_agent_what_became_possible) {
   });
   ASSERT_TRUE(eventually([&] { return file->waiting() > 0; }));
   Flag flag;
-  const bool armed = session->arm(9, kWhole, Precision::kWhole, flag);
+  Need need{.splinter = 9, .part = kWhole};
+  const bool armed = session->arm(need, flag);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the agent looks, and rests
   file->open();
   opened = true;
@@ -124,7 +125,8 @@ TEST_F(CopyAgentTest, a_foreign_waiter_is_served_beside_a_thread_that_streams) {
   for (int round = 0; round < 300; ++round) {
     const SplinterIndex splinter = kSplinters - 1 - static_cast<SplinterIndex>(round % 4);
     flag.raised = false;
-    if (!session->arm(splinter, kWhole, Precision::kWhole, flag)) continue;
+    Need need{.splinter = splinter, .part = kWhole};
+    if (!session->arm(need, flag)) continue;
     ASSERT_TRUE(eventually([&] { return flag.raised.load(); })) << "round " << round;
   }
   const auto copy = session->read_privately({kUnit, 10});

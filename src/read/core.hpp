@@ -20,6 +20,7 @@
 #include <string>
 
 #include "read/geometry.hpp"
+#include "read/need.hpp"
 #include "read/private_read.hpp"
 #include "read/schedule.hpp"
 #include "shm/session_books.hpp"
@@ -92,29 +93,18 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
 
   // Bytes that are not. Any thread.
 
-  /// Finds out whether `part` is there, and asks for it if nobody has. Fails with kClosed.
-  virtual Result<Presence> want(SplinterIndex splinter,
-                                ValidBytes part,
-                                Urgency urgency,
-                                Precision precision) = 0;
-  /// Asks for `part` without wanting to know anything.
-  virtual void hint(SplinterIndex splinter,
-                    ValidBytes part,
-                    Urgency urgency,
-                    Precision precision) = 0;
+  /// Finds out whether the part is there, and asks for it if nobody has. Numbers a need that is
+  /// waited for. Fails with kClosed.
+  virtual Result<Presence> want(Need& need, Urgency urgency) = 0;
+  /// Asks for the part without wanting to know anything.
+  virtual void hint(const Need& need, Urgency urgency) = 0;
   /// Registers `waiter` for the next change of a splinter that is coming. False if something
   /// changed already.
-  virtual bool arm(SplinterIndex splinter,
-                   ValidBytes part,
-                   Precision precision,
-                   detail::Waiter& waiter) = 0;
+  virtual bool arm(Need& need, detail::Waiter& waiter) = 0;
   virtual void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept = 0;
   /// A thread could get no further without this splinter: loads it, or another one, right here if
   /// that cannot wait on a device. True if it loaded any.
-  virtual bool help(SplinterIndex splinter,
-                    ValidBytes part,
-                    Precision precision,
-                    detail::Help how) = 0;
+  virtual bool help(Need& need, detail::Help how) = 0;
   /// Reads a range into memory of its own, past the window.
   virtual std::shared_ptr<PrivateRead> read_privately(ByteRange range) = 0;
   /// A view was answered with a copy because its splinters lie apart.

@@ -94,81 +94,65 @@ bool SessionGuest::is_ready(SplinterIndex splinter, ValidBytes part) const {
   return entry.load().residency() == shm::Residency::kReady && entry.valid().covers(part);
 }
 
-/// Under the lock. One who waited for a splinter that starved is told so once.
-bool SessionGuest::takes_privately(SplinterIndex splinter) {
-  return is_orphan_ || unreadable_.contains(splinter) || starved_.take(splinter, books());
+/// Under the lock.
+bool SessionGuest::takes_privately(const Need& need) const {
+  return is_orphan_ || unreadable_.contains(need.splinter) || needs_.is_starved(need);
 }
 
 /// Under the lock.
-void SessionGuest::ask(const ClientWord& word, Insistence insistence) {
+void SessionGuest::ask(const Need& need,
+                       ClientWord::Kind kind,
+                       Urgency urgency,
+                       Insistence insistence) {
   const TimePoint now = std::chrono::steady_clock::now();
   if (asked_.size() >= kAskedMax) asked_.clear();
-  const auto [found, is_new] = asked_.try_emplace(word.splinter);
+  const auto [found, is_new] = asked_.try_emplace(need.splinter);
   Asked& asked = found->second;
-  const bool is_known = !is_new && insistence == Insistence::kOnce &&
-                        asked.urgency >= word.urgency && asked.part.covers(word.part) &&
-                        now < asked.at + kAskAgain;
+  const bool is_known = !is_new && insistence == Insistence::kOnce && asked.urgency >= urgency &&
+                        asked.part.covers(need.part) && now < asked.at + kAskAgain;
   if (is_known) return;
-  asked = {.part = word.part, .urgency = word.urgency, .at = now};
-  line_->send(word);
+  const bool is_answered = kind == ClientWord::Kind::kAwait;
+  // The answer is for all who have asked so far.
+  const std::uint64_t number = is_answered ? needs_.last() : asked.number;
+  asked = {.part = need.part, .urgency = urgency, .at = now, .number = number};
+  line_->send({.session = handle().number,
+               .number = is_answered ? number : 0,
+               .splinter = need.splinter,
+               .part = need.part,
+               .kind = kind,
+               .urgency = urgency,
+               .precision = need.precision});
 }
 
-Result<Presence> SessionGuest::want(SplinterIndex splinter,
-                                    ValidBytes part,
-                                    Urgency urgency,
-                                    Precision precision) {
+Result<Presence> SessionGuest::want(Need& need, Urgency urgency) {
   const std::lock_guard lock(mutex_);
   if (closed()) return failure(closed_error());
-  if (is_ready(splinter, part)) {
-    const std::uint32_t slot = books()[splinter].slot();
+  if (is_ready(need.splinter, need.part)) {
+    const std::uint32_t slot = books()[need.splinter].slot();
     const std::uint32_t pins = books().ledger().at(row(), slot).load().pins();
     return pins < shm::Mark::kPinsMax ? Presence::kReady : Presence::kStarved;
   }
-  if (takes_privately(splinter)) return Presence::kStarved;
+  if (takes_privately(need)) return Presence::kStarved;
   // Who comes back without having waited polls: it must learn what a waiter would be told.
   const bool polls = urgency >= Urgency::kAwaited;
-  ask({.session = handle().number,
-       .splinter = splinter,
-       .part = part,
-       .kind = polls ? ClientWord::Kind::kAwait : ClientWord::Kind::kWant,
-       .urgency = urgency,
-       .precision = precision},
-      Insistence::kOnce);
+  if (polls) needs_.number(need);
+  ask(need, polls ? ClientWord::Kind::kAwait : ClientWord::Kind::kWant, urgency, Insistence::kOnce);
   return Presence::kComing;
 }
 
-void SessionGuest::hint(SplinterIndex splinter,
-                        ValidBytes part,
-                        Urgency urgency,
-                        Precision precision) {
-  if (is_ready(splinter, part)) return;
+void SessionGuest::hint(const Need& need, Urgency urgency) {
+  if (is_ready(need.splinter, need.part)) return;
   const std::lock_guard lock(mutex_);
-  if (closed() || is_orphan_ || unreadable_.contains(splinter)) return;
-  ask({.session = handle().number,
-       .splinter = splinter,
-       .part = part,
-       .kind = ClientWord::Kind::kWant,
-       .urgency = urgency,
-       .precision = precision},
-      Insistence::kOnce);
+  if (closed() || is_orphan_ || unreadable_.contains(need.splinter)) return;
+  ask(need, ClientWord::Kind::kWant, urgency, Insistence::kOnce);
 }
 
-bool SessionGuest::arm(SplinterIndex splinter,
-                       ValidBytes part,
-                       Precision precision,
-                       detail::Waiter& waiter) {
+bool SessionGuest::arm(Need& need, detail::Waiter& waiter) {
   const std::lock_guard lock(mutex_);
-  const bool comes = !closed() && !is_orphan_ && !unreadable_.contains(splinter) &&
-                     !starved_.contains(splinter, books()) && !is_ready(splinter, part);
-  if (!comes) return false;
-  waiters_[splinter].push_back(&waiter);
-  ask({.session = handle().number,
-       .splinter = splinter,
-       .part = part,
-       .kind = ClientWord::Kind::kAwait,
-       .urgency = Urgency::kAwaited,
-       .precision = precision},
-      Insistence::kAlways);
+  if (closed() || takes_privately(need) || is_ready(need.splinter, need.part)) return false;
+  needs_.number(need);
+  waiters_[need.splinter].push_back({.waiter = &waiter, .number = need.number});
+  ask(need, ClientWord::Kind::kAwait, Urgency::kAwaited, Insistence::kAlways);
   return true;
 }
 
@@ -176,43 +160,47 @@ void SessionGuest::disarm(SplinterIndex splinter, detail::Waiter& waiter) noexce
   const std::lock_guard lock(mutex_);
   const auto found = waiters_.find(splinter);
   if (found == waiters_.end()) return;
-  std::erase(found->second, &waiter);
+  std::erase_if(found->second, [&](const Waiting& one) { return one.waiter == &waiter; });
   if (found->second.empty()) waiters_.erase(found);
 }
 
-/// Under the lock.
-void SessionGuest::signal(SplinterIndex splinter) {
-  asked_.erase(splinter);
+/// Under the lock. Those with a number up to `last`.
+void SessionGuest::signal(SplinterIndex splinter, std::uint64_t last) {
+  if (const auto asked = asked_.find(splinter);
+      asked != asked_.end() && asked->second.number <= last)
+    asked_.erase(asked);
   const auto found = waiters_.find(splinter);
   if (found == waiters_.end()) return;
-  for (detail::Waiter* const waiter : found->second)
-    waiter->signal();
-  waiters_.erase(found);
+  std::erase_if(found->second, [&](const Waiting& one) {
+    if (one.number > last) return false;
+    one.waiter->signal();
+    return true;
+  });
+  if (found->second.empty()) waiters_.erase(found);
 }
 
 /// Under the lock.
 void SessionGuest::signal_all() {
   asked_.clear();
   for (const auto& [splinter, waiters] : waiters_) {
-    for (detail::Waiter* const waiter : waiters)
-      waiter->signal();
+    for (const Waiting& one : waiters)
+      one.waiter->signal();
   }
   waiters_.clear();
 }
 
-void SessionGuest::tell(SplinterIndex splinter, News news) {
+Status SessionGuest::tell(const AgentWord& word) {
   const std::lock_guard lock(mutex_);
-  if (news == News::kMissed) {
+  if (word.news == News::kMissed) {
     signal_all();
-    return;
+    return {};
   }
-  const auto waiting = waiters_.find(splinter);
-  if (news == News::kUnreadable) unreadable_.insert(splinter);
-  // If nobody waits, one who polls may have asked; or it was told already.
-  const std::size_t waiting_count =
-      waiting != waiters_.end() ? waiting->second.size() : asked_.count(splinter);
-  if (news == News::kStarved && waiting_count > 0) starved_.set(splinter, waiting_count);
-  signal(splinter);
+  if (Status good = check_word(word, geometry(), needs_.last()); !good) return good;
+  if (word.news == News::kUnreadable) unreadable_.insert(word.splinter);
+  const bool is_for_all = word.news != News::kStarved;
+  if (!is_for_all) needs_.starve(word.splinter, word.number);
+  signal(word.splinter, is_for_all ? needs_.last() : word.number);
+  return {};
 }
 
 void SessionGuest::orphan() {

@@ -15,7 +15,6 @@
 #include "read/core.hpp"
 #include "read/node_messages.hpp"
 #include "read/private_lane.hpp"
-#include "read/starved_splinters.hpp"
 #include "shm/double_mapping.hpp"
 #include "shm/shared_memory.hpp"
 #include "shm/window.hpp"
@@ -59,17 +58,11 @@ class SessionGuest final : public SessionCore {
   static Result<std::shared_ptr<SessionGuest>> open(Seat seat, Share share);
   ~SessionGuest() override;
 
-  Result<Presence> want(SplinterIndex splinter,
-                        ValidBytes part,
-                        Urgency urgency,
-                        Precision precision) override;
-  void hint(SplinterIndex splinter, ValidBytes part, Urgency urgency, Precision precision) override;
-  bool arm(SplinterIndex splinter,
-           ValidBytes part,
-           Precision precision,
-           detail::Waiter& waiter) override;
+  Result<Presence> want(Need& need, Urgency urgency) override;
+  void hint(const Need& need, Urgency urgency) override;
+  bool arm(Need& need, detail::Waiter& waiter) override;
   void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept override;
-  bool help(SplinterIndex, ValidBytes, Precision, detail::Help) override { return false; }
+  bool help(Need&, detail::Help) override { return false; }
   std::shared_ptr<PrivateRead> read_privately(ByteRange range) override;
   void count_copied(std::uint64_t bytes) override;
   SessionReport report() const override;
@@ -77,7 +70,8 @@ class SessionGuest final : public SessionCore {
 
   // For the line.
 
-  void tell(SplinterIndex splinter, News news);
+  /// Fails if the word is malformed.
+  Status tell(const AgentWord& word);
   /// Nobody answers any more.
   void orphan();
 
@@ -91,14 +85,19 @@ class SessionGuest final : public SessionCore {
     ValidBytes part;
     Urgency urgency = Urgency::kHint;
     TimePoint at;
+    std::uint64_t number = 0;  ///< of the last word of kind kAwait
+  };
+  struct Waiting {
+    detail::Waiter* waiter = nullptr;
+    std::uint64_t number = 0;  ///< of its need
   };
 
   explicit SessionGuest(Seat seat);
   Status attach(Share share);
   bool is_ready(SplinterIndex splinter, ValidBytes part) const;
-  bool takes_privately(SplinterIndex splinter);
-  void ask(const ClientWord& word, Insistence insistence);
-  void signal(SplinterIndex splinter);
+  bool takes_privately(const Need& need) const;
+  void ask(const Need& need, ClientWord::Kind kind, Urgency urgency, Insistence insistence);
+  void signal(SplinterIndex splinter, std::uint64_t last);
   void signal_all();
   void follow_growth(std::uint32_t slots) noexcept override;
   void tell_of_released_memory() noexcept override { line_->tell_of_released_memory(); }
@@ -114,10 +113,10 @@ class SessionGuest final : public SessionCore {
 
   mutable std::mutex mutex_;  // guards all that follows
   shm::WindowView window_;
-  std::unordered_map<SplinterIndex, std::vector<detail::Waiter*>> waiters_;
+  std::unordered_map<SplinterIndex, std::vector<Waiting>> waiters_;
   std::unordered_map<SplinterIndex, Asked> asked_;
   std::unordered_set<SplinterIndex> unreadable_;
-  StarvedSplinters starved_;
+  NumberedNeeds needs_;
   bool is_orphan_ = false;
   std::shared_ptr<PrivateLane> lane_;  // made when needed first
   std::uint64_t copies_ = 0;

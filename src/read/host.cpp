@@ -114,47 +114,38 @@ void SessionHost::tell_of_released_memory() noexcept {
   agent_->resume(shared_host());
 }
 
-Result<Presence> SessionHost::want(SplinterIndex splinter,
-                                   ValidBytes part,
-                                   Urgency urgency,
-                                   Precision precision) {
+Result<Presence> SessionHost::want(Need& need, Urgency urgency) {
   Result<Presence> presence = [&] {
     const std::lock_guard lock(mutex_);
-    return want_locked(splinter, part, urgency, precision);
+    return want_locked(need, urgency);
   }();
   if (presence && *presence == Presence::kComing) agent_->serve(shared_host());
   return presence;
 }
 
-Result<Presence> SessionHost::want_locked(SplinterIndex splinter,
-                                          ValidBytes part,
-                                          Urgency urgency,
-                                          Precision precision) {
+Result<Presence> SessionHost::want_locked(Need& need, Urgency urgency) {
   if (closed_) return failure(closed_error());
-  const shm::Splinter& entry = books()[splinter];
+  const shm::Splinter& entry = books()[need.splinter];
   const shm::Splinter::Word word = entry.load();
-  if (word.residency() == shm::Residency::kReady && entry.valid().covers(part)) {
+  if (word.residency() == shm::Residency::kReady && entry.valid().covers(need.part)) {
     const std::uint32_t pins = books().ledger().at(row(), word.slot()).load().pins();
     return pins < shm::Mark::kPinsMax ? Presence::kReady : Presence::kStarved;
   }
   // Whose bytes are the bad ones shows when each request reads exactly its own.
-  if (unreadable_.contains(splinter)) return Presence::kStarved;
-  if (starved_.take(splinter, books())) return Presence::kStarved;
-  schedule_.want(splinter, part, urgency, precision);
+  if (unreadable_.contains(need.splinter) || needs_.is_starved(need)) return Presence::kStarved;
+  if (urgency >= Urgency::kAwaited) needs_.number(need);
+  schedule_.want(need.splinter, need.part, urgency, need.precision);
   return Presence::kComing;
 }
 
-void SessionHost::hint(SplinterIndex splinter,
-                       ValidBytes part,
-                       Urgency urgency,
-                       Precision precision) {
+void SessionHost::hint(const Need& need, Urgency urgency) {
   {
     const std::lock_guard lock(mutex_);
-    const shm::Splinter& entry = books()[splinter];
+    const shm::Splinter& entry = books()[need.splinter];
     const bool ready =
-        entry.load().residency() == shm::Residency::kReady && entry.valid().covers(part);
-    if (ready || closed_ || unreadable_.contains(splinter)) return;
-    schedule_.want(splinter, part, urgency, precision);
+        entry.load().residency() == shm::Residency::kReady && entry.valid().covers(need.part);
+    if (ready || closed_ || unreadable_.contains(need.splinter)) return;
+    schedule_.want(need.splinter, need.part, urgency, need.precision);
   }
   agent_->serve(shared_host());
 }
@@ -165,21 +156,16 @@ void SessionHost::count_copied(std::uint64_t bytes) {
   counts_.private_copy_bytes += bytes;
 }
 
-bool SessionHost::arm(SplinterIndex splinter,
-                      ValidBytes part,
-                      Precision precision,
-                      detail::Waiter& waiter) {
+bool SessionHost::arm(Need& need, detail::Waiter& waiter) {
   // Once registered, the waiter may be signalled, and its owner drop the last handle, before this
   // returns.
   const auto self = shared_host();
   {
     const std::lock_guard lock(mutex_);
-    // kStarved is not taken here: it belongs to the next want().
-    if (starved_.contains(splinter, books())) return false;
     const Urgency urgency = waiter.has_helpers() ? Urgency::kAwaited : Urgency::kAwaitedHelpless;
-    const auto presence = want_locked(splinter, part, urgency, precision);
+    const auto presence = want_locked(need, urgency);
     if (!presence || *presence != Presence::kComing) return false;
-    waiters_[splinter].push_back({.waiter = &waiter, .bytes = part.size()});
+    waiters_[need.splinter].push_back({.waiter = &waiter, .bytes = need.part.size()});
   }
   agent_->serve(self);
   return true;
@@ -193,19 +179,21 @@ void SessionHost::disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcep
   if (found->second.empty()) waiters_.erase(found);
 }
 
-void SessionHost::await(SplinterIndex splinter,
-                        ValidBytes part,
-                        Precision precision,
-                        Client& client) {
+void SessionHost::await(const ClientWord& word, Client& client) {
   {
     const std::lock_guard lock(mutex_);
-    const auto presence = want_locked(splinter, part, Urgency::kAwaitedHelpless, precision);
+    Need need{.splinter = word.splinter, .part = word.part, .precision = word.precision};
+    const auto presence = want_locked(need, Urgency::kAwaitedHelpless);
     if (!presence || *presence != Presence::kComing) {
-      const bool unreadable = unreadable_.contains(splinter);
-      client.tell(handle(), splinter, unreadable ? News::kUnreadable : News::kChanged);
+      const bool unreadable = unreadable_.contains(word.splinter);
+      client.tell({.session = handle().number,
+                   .number = word.number,
+                   .splinter = word.splinter,
+                   .news = unreadable ? News::kUnreadable : News::kChanged});
       return;
     }
-    waiters_[splinter].push_back({.client = &client, .bytes = part.size()});
+    waiters_[word.splinter].push_back(
+        {.client = &client, .bytes = word.part.size(), .number = word.number});
   }
   agent_->serve(shared_host());
 }
@@ -234,21 +222,19 @@ bool SessionHost::holds_memory() const {
   return lease_.size_bytes() > 0;
 }
 
-/// Under the lock. Returns how many of them are in this process: they ask what happened.
-std::uint32_t SessionHost::signal_waiters(SplinterIndex splinter, News news) {
+/// Under the lock. Those in this process ask what happened.
+void SessionHost::signal_waiters(SplinterIndex splinter, News news) {
   const auto found = waiters_.find(splinter);
-  if (found == waiters_.end()) return 0;
-  std::uint32_t here = 0;
+  if (found == waiters_.end()) return;
   for (const Waiting& one : found->second) {
     if (one.client != nullptr) {
-      one.client->tell(handle(), splinter, news);
-      continue;
+      one.client->tell(
+          {.session = handle().number, .number = one.number, .splinter = splinter, .news = news});
+    } else {
+      one.waiter->signal();
     }
-    ++here;
-    one.waiter->signal();
   }
   waiters_.erase(found);
-  return here;
 }
 
 Schedule::Verdict SessionHost::next_load(Load& load, Urgency least) {
@@ -272,9 +258,8 @@ void SessionHost::grow() {
 
 void SessionHost::starve(SplinterIndex splinter) {
   schedule_.forget(splinter);
-  const bool nobody_waits = !waiters_.contains(splinter);
-  const std::uint32_t here = signal_waiters(splinter, News::kStarved);
-  if (here > 0 || nobody_waits) starved_.set(splinter, std::max(1U, here));
+  needs_.starve(splinter, needs_.last());
+  signal_waiters(splinter, News::kStarved);
 }
 
 bool SessionHost::next_transfer(Transfer& transfer, Urgency least) {
@@ -321,10 +306,7 @@ SessionHost::Transfer SessionHost::transfer_of(const Load& load) const {
           .copy = nullptr};
 }
 
-bool SessionHost::help(SplinterIndex splinter,
-                       ValidBytes part,
-                       Precision precision,
-                       detail::Help how) {
+bool SessionHost::help(Need& need, detail::Help how) {
   const bool is_direct = file().access() == Access::kDirect;
   if (how != detail::Help::kAny && (!cached_ || is_direct)) return false;
   // A transfer of several operations is for the agent, which has them under way at once.
@@ -332,14 +314,14 @@ bool SessionHost::help(SplinterIndex splinter,
   Transfer transfer;
   {
     const std::lock_guard lock(mutex_);
-    const auto presence = want_locked(splinter, part, Urgency::kBlocked, precision);
+    const auto presence = want_locked(need, Urgency::kBlocked);
     if (!presence || *presence != Presence::kComing) return false;
     const TimePoint now = std::chrono::steady_clock::now();
     Load load;
-    Schedule::Verdict verdict = schedule_.next_for(splinter, load, now);
+    Schedule::Verdict verdict = schedule_.next_for(need.splinter, load, now);
     if (verdict == Schedule::Verdict::kGrow) {
       grow();
-      verdict = schedule_.next_for(splinter, load, now);
+      verdict = schedule_.next_for(need.splinter, load, now);
     }
     if (verdict == Schedule::Verdict::kRest && cached_) verdict = next_load(load, Urgency::kHint);
     if (verdict != Schedule::Verdict::kLoad) return false;

@@ -17,7 +17,6 @@
 #include "read/node_messages.hpp"
 #include "read/private_lane.hpp"
 #include "read/remote_reader.hpp"
-#include "read/starved_splinters.hpp"
 #include "read/transfer_source.hpp"
 #include "read/window_pool.hpp"
 
@@ -37,7 +36,7 @@ class Client {
  public:
   virtual ~Client() = default;
   /// Called by any thread, under the session's lock: must not block and must not call back.
-  virtual void tell(const SessionHandle& session, SplinterIndex splinter, News news) noexcept = 0;
+  virtual void tell(const AgentWord& word) noexcept = 0;
 };
 
 /// What the books of a session on `extent` must hold.
@@ -64,20 +63,11 @@ class SessionHost final : public SessionCore, public TransferSource {
   /// Takes memory from the pool. Reading starts when the agent is told (Agent::serve).
   static Result<std::shared_ptr<SessionHost>> open(const Setup& setup);
 
-  Result<Presence> want(SplinterIndex splinter,
-                        ValidBytes part,
-                        Urgency urgency,
-                        Precision precision) override;
-  void hint(SplinterIndex splinter, ValidBytes part, Urgency urgency, Precision precision) override;
-  bool arm(SplinterIndex splinter,
-           ValidBytes part,
-           Precision precision,
-           detail::Waiter& waiter) override;
+  Result<Presence> want(Need& need, Urgency urgency) override;
+  void hint(const Need& need, Urgency urgency) override;
+  bool arm(Need& need, detail::Waiter& waiter) override;
   void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept override;
-  bool help(SplinterIndex splinter,
-            ValidBytes part,
-            Precision precision,
-            detail::Help how) override;
+  bool help(Need& need, detail::Help how) override;
   std::shared_ptr<PrivateRead> read_privately(ByteRange range) override;
   void count_copied(std::uint64_t bytes) override;
   SessionReport report() const override;
@@ -85,8 +75,8 @@ class SessionHost final : public SessionCore, public TransferSource {
 
   // For clients in other processes.
 
-  /// As arm(): tells `client` once, now or later, when the splinter has changed.
-  void await(SplinterIndex splinter, ValidBytes part, Precision precision, Client& client);
+  /// As arm(): tells `client` once, now or later, when the splinter of `word` has changed.
+  void await(const ClientWord& word, Client& client);
   /// Whoever has `row` of the ledger gave memory back. It is told to the agent if that waits for
   /// it.
   void tell_of_released_memory() noexcept override;
@@ -117,6 +107,7 @@ class SessionHost final : public SessionCore, public TransferSource {
     detail::Waiter* waiter = nullptr;
     Client* client = nullptr;  ///< instead
     std::uint32_t bytes = 0;
+    std::uint64_t number = 0;  ///< of the client's word
   };
 
   SessionHost(const Setup& setup, WindowPool::Lease lease, Books books);
@@ -124,11 +115,8 @@ class SessionHost final : public SessionCore, public TransferSource {
   Schedule::Verdict next_load(Load& load, Urgency least);
   void grow();
   void starve(SplinterIndex splinter);
-  std::uint32_t signal_waiters(SplinterIndex splinter, News news);
-  Result<Presence> want_locked(SplinterIndex splinter,
-                               ValidBytes part,
-                               Urgency urgency,
-                               Precision precision);
+  void signal_waiters(SplinterIndex splinter, News news);
+  Result<Presence> want_locked(Need& need, Urgency urgency);
   Transfer transfer_of(const Load& load) const;
   void rest();
   void give_memory_back();
@@ -152,7 +140,7 @@ class SessionHost final : public SessionCore, public TransferSource {
   Schedule schedule_;
   std::unordered_map<SplinterIndex, std::vector<Waiting>> waiters_;
   std::unordered_set<SplinterIndex> unreadable_;
-  StarvedSplinters starved_;
+  NumberedNeeds needs_;
   SessionReport counts_;
 };
 

@@ -96,9 +96,7 @@ class NodeAgent::ClientLine final : public Client {
   void set_hung_up() noexcept { hung_up_ = true; }
   std::set<std::uint64_t>& sessions() noexcept { return sessions_; }
 
-  void tell(const SessionHandle& session, SplinterIndex splinter, News news) noexcept override {
-    push({.session = session.number, .splinter = splinter, .news = news});
-  }
+  void tell(const AgentWord& word) noexcept override { push(word); }
 
   /// kBroken also if what we write to it cannot be read.
   shm::RingOutcome next_word(ClientWord& word) noexcept {
@@ -433,9 +431,10 @@ Status NodeAgent::take_word(ClientLine& client, const ClientWord& word) {
   SessionHost& host = *sessions_.at(word.session)->host;
   if (Status good = check_word(word, host.geometry()); !good) return good;
   if (word.kind == ClientWord::Kind::kAwait) {
-    host.await(word.splinter, word.part, word.precision, client);
+    host.await(word, client);
   } else {
-    host.hint(word.splinter, word.part, word.urgency, word.precision);
+    host.hint({.splinter = word.splinter, .part = word.part, .precision = word.precision},
+              word.urgency);
   }
   return {};
 }

@@ -185,9 +185,6 @@ bool NodeClient::take_words() {
 
 /// Fails if the word is malformed.
 Status NodeClient::tell_guests(const AgentWord& word) {
-  if (word.news > News::kMissed)
-    return failure(comm::malformed("word of the agent", "news",
-                                   static_cast<std::uint64_t>(word.news), "must be 3 at most"));
   std::vector<std::shared_ptr<SessionGuest>> told;
   {
     const std::lock_guard lock(mutex_);
@@ -200,10 +197,7 @@ Status NodeClient::tell_guests(const AgentWord& word) {
   }
   for (const auto& guest : told) {
     if (!guest) continue;
-    if (word.news != News::kMissed && word.splinter >= guest->geometry().count())
-      return failure(
-          comm::malformed("word of the agent", "splinter", word.splinter, "the session has fewer"));
-    guest->tell(word.splinter, word.news);
+    if (Status taken = guest->tell(word); !taken) return taken;
   }
   return {};
 }

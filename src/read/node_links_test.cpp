@@ -85,7 +85,7 @@ Status ask_and_end(const Ranks& ranks) {
   const auto agent = std::make_shared<IdleAgent>();
   const auto remote = links->reader(request(), {{0}, kUnit}, agent);
   const auto session = host(loop, agent, remote);
-  session->hint(0, {0, kUnit}, Urgency::kAsked, Precision::kWhole);
+  session->hint({.splinter = 0, .part = {0, kUnit}}, Urgency::kAsked);
   TransferSource::Transfer transfer;
   EXPECT_TRUE(session->next_transfer(transfer));
   EXPECT_TRUE(remote->take(session, transfer));
@@ -127,7 +127,7 @@ TEST(NodeLinks, views_that_nobody_asks_for_any_more_end_with_the_links) {
 
 /// From now on each request of the first splinter reads for itself.
 void fail_first_splinter(SessionHost& session) {
-  session.hint(0, {0, kUnit}, Urgency::kAsked, Precision::kWhole);
+  session.hint({.splinter = 0, .part = {0, kUnit}}, Urgency::kAsked);
   TransferSource::Transfer load;
   ASSERT_TRUE(session.next_transfer(load));
   session.finish(load, failure({.kind = ErrorClass::kIo, .operation = "read"}));
@@ -210,7 +210,7 @@ TEST(NodeLinks, malformed_messages_close_the_link_and_nothing_else) {
                .leave = [](const SessionHandle&) {}});
           const auto remote = links->reader(request(), {{1}, kUnit}, agent);
           const auto session = host(loop, agent, remote);
-          session->hint(0, {0, kUnit}, Urgency::kAsked, Precision::kWhole);
+          session->hint({.splinter = 0, .part = {0, kUnit}}, Urgency::kAsked);
           TransferSource::Transfer transfer;
           EXPECT_TRUE(session->next_transfer(transfer));
           EXPECT_TRUE(remote->take(session, transfer));

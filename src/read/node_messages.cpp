@@ -194,6 +194,18 @@ Status check_word(const ClientWord& word, const Geometry& geometry) {
   return {};
 }
 
+Status check_word(const AgentWord& word, const Geometry& geometry, std::uint64_t last) {
+  const auto wrong = [](const char* field, std::uint64_t value, const char* must_be) -> Status {
+    return failure(comm::malformed("word of the agent", field, value, must_be));
+  };
+  if (word.news > News::kMissed)
+    return wrong("news", static_cast<std::uint64_t>(word.news), "must be 3 at most");
+  if (word.splinter >= geometry.count())
+    return wrong("splinter", word.splinter, "the session has fewer");
+  if (word.number > last) return wrong("number", word.number, "no need has it yet");
+  return {};
+}
+
 std::vector<std::byte> to_bytes(const NodeMessage& message) {
   MessageWriter out;
   out.number(static_cast<std::uint32_t>(message.index()));

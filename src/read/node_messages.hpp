@@ -23,7 +23,7 @@
 namespace forebay::read {
 
 /// Grows with every change of what follows: both sides must be of one version.
-inline constexpr std::uint32_t kNodeProtocol = 1;
+inline constexpr std::uint32_t kNodeProtocol = 2;
 
 /// Messages that a ring holds.
 inline constexpr std::uint64_t kNodeRingWords = 4096;
@@ -36,15 +36,13 @@ struct ClientWord {
   };
 
   std::uint64_t session = 0;  ///< its number
+  std::uint64_t number = 0;   ///< kAwait: the last need that the client has numbered
   SplinterIndex splinter = 0;
   ValidBytes part;
   Kind kind = Kind::kWant;
   Urgency urgency = Urgency::kHint;
   Precision precision = Precision::kWhole;
 };
-
-/// kDamage, with field and value, if no client of that session sends it.
-Status check_word(const ClientWord& word, const Geometry& geometry);
 
 /// What a client is told about a splinter that it waits for.
 enum class News : std::uint32_t {
@@ -56,9 +54,15 @@ enum class News : std::uint32_t {
 
 struct AgentWord {
   std::uint64_t session = 0;
+  std::uint64_t number = 0;  ///< that of the client's word
   SplinterIndex splinter = 0;
   News news = News::kChanged;
 };
+
+/// kDamage, with field and value, if no client of that session sends it.
+Status check_word(const ClientWord& word, const Geometry& geometry);
+/// The same of the agent, to a client whose last need has the number `last`.
+Status check_word(const AgentWord& word, const Geometry& geometry, std::uint64_t last);
 
 /// The agent's first message, with three descriptors: the memory of the rings and of the flag, the
 /// client's bell, the agent's bell.

@@ -135,6 +135,25 @@ TEST(NodeMessages, malformed_words_are_refused_by_field) {
   }
 }
 
+TEST(NodeMessages, malformed_words_of_the_agent_are_refused_by_field) {
+  const Geometry geometry({0, 100'000}, 4096);
+  const AgentWord good{.number = 9, .splinter = 7, .news = News::kStarved};
+  EXPECT_TRUE(check_word(good, geometry, 9));
+  const auto message_of = [&](const AgentWord& word) {
+    const Status checked = check_word(word, geometry, 9);
+    return checked ? std::string() : checked.error().message();
+  };
+  AgentWord word = good;
+  word.number = 10;
+  EXPECT_THAT(message_of(word), testing::HasSubstr("field 'number' is 10"));
+  word = good;
+  word.splinter = geometry.count();
+  EXPECT_THAT(message_of(word), testing::HasSubstr("field 'splinter' is 25"));
+  word = good;
+  word.news = static_cast<News>(4);
+  EXPECT_THAT(message_of(word), testing::HasSubstr("field 'news' is 4"));
+}
+
 TEST(NodeMessages, unknown_kinds_are_damage) {
   auto bytes = to_bytes(Leave{{1, 3}});
   bytes[0] = std::byte{99};

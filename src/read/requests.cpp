@@ -26,21 +26,20 @@ Urgency urgency_after(std::uint32_t fruitless) {
 }  // namespace
 
 Result<Presence> SplinterWait::ask(SplinterIndex splinter, ValidBytes part, Precision precision) {
-  splinter_ = splinter;
-  part_ = part;
-  precision_ = precision;
+  if (need_.splinter != splinter) need_.number = 0;
+  need_ = {.splinter = splinter, .part = part, .precision = precision, .number = need_.number};
   const Urgency urgency = urgency_after(fruitless_);
   fruitless_ = std::min(fruitless_ + 1, kPollsUntilBlocked);
-  return core_->want(splinter, part, urgency, precision);
+  return core_->want(need_, urgency);
 }
 
 bool SplinterWait::arm(detail::Waiter& waiter) {
-  return copy_ ? copy_->arm(waiter) : core_->arm(splinter_, part_, precision_, waiter);
+  return copy_ ? copy_->arm(waiter) : core_->arm(need_, waiter);
 }
 
 void SplinterWait::disarm(detail::Waiter& waiter) noexcept {
   if (copy_) copy_->disarm(waiter);
-  core_->disarm(splinter_, waiter);
+  core_->disarm(need_.splinter, waiter);
 }
 
 ErrorDetails SplinterWait::describe(std::uint64_t offset) const {
@@ -155,7 +154,7 @@ void GatherRead::ask_ahead() {
     const SplinterIndex splinter = geometry.index_at(ask_.current().file_offset);
     if (splinter > near && (!refill || asked_count_ >= few)) return;
     const ValidBytes part = hull_ahead(ask_, splinter);
-    core.hint(splinter, part, Urgency::kAsked, precision());
+    core.hint({.splinter = splinter, .part = part, .precision = precision()}, Urgency::kAsked);
     ++asked_count_;
   }
 }
@@ -195,7 +194,7 @@ bool ViewRequest::advance() {
 void ViewRequest::ask_for_rest() {
   if (std::exchange(asked_, true)) return;
   for (SplinterIndex splinter = next_ + 1; splinter <= last_; ++splinter) {
-    wait_.core().hint(splinter, part(splinter), Urgency::kAsked, Precision::kWhole);
+    wait_.core().hint({.splinter = splinter, .part = part(splinter)}, Urgency::kAsked);
   }
 }
 

@@ -28,20 +28,24 @@ class SplinterWait {
   Result<Presence> ask(SplinterIndex splinter, ValidBytes part, Precision precision);
   bool arm(detail::Waiter& waiter);
   void disarm(detail::Waiter& waiter) noexcept;
-  bool help(detail::Help how) { return !copy_ && core_->help(splinter_, part_, precision_, how); }
+  bool help(detail::Help how) { return !copy_ && core_->help(need_, how); }
   ErrorDetails describe(std::uint64_t offset) const;
 
   /// From now on the request waits for a private copy of `range`.
-  void read_privately(ByteRange range) { copy_ = core_->read_privately(range); }
+  void read_privately(ByteRange range) {
+    need_.number = 0;
+    copy_ = core_->read_privately(range);
+  }
   PrivateRead* copy() const noexcept { return copy_.get(); }
   void drop_copy() noexcept { copy_.reset(); }
-  void progressed() noexcept { fruitless_ = 0; }
+  void progressed() noexcept {
+    fruitless_ = 0;
+    need_.number = 0;
+  }
 
  private:
   std::shared_ptr<SessionCore> core_;
-  SplinterIndex splinter_ = 0;
-  ValidBytes part_;
-  Precision precision_ = Precision::kWhole;
+  Need need_;
   std::uint32_t fruitless_ = 0;
   std::shared_ptr<PrivateRead> copy_;
 };

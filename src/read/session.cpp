@@ -163,8 +163,8 @@ void Session::prefetch(ByteRange range) const {
   const read::SplinterIndex last = geometry.index_at(inside.end() - 1);
   for (read::SplinterIndex splinter = geometry.index_at(inside.offset); splinter <= last;
        ++splinter) {
-    core_->hint(splinter, geometry.part_of(inside, splinter), read::Urgency::kHint,
-                read::Precision::kWhole);
+    core_->hint({.splinter = splinter, .part = geometry.part_of(inside, splinter)},
+                read::Urgency::kHint);
   }
 }
 
