@@ -75,15 +75,17 @@ function(forebay_module name)
   endif()
 endfunction()
 
-# forebay_program(<name> MAIN <file> [SOURCES <files>] [LIBRARIES <targets>] [TESTS <files>]
-#                 [TEST_DEFINITIONS <NAME=value>] [INSIDE])
+# forebay_program(<name> MAIN <file> | ENTRY <namespace> [SOURCES <files>] [LIBRARIES <targets>]
+#                 [TESTS <files>] [TEST_DEFINITIONS <NAME=value>] [INSIDE])
 #
 # Makes the program <name>, installed to libexec/forebay, where the command line finds it. SOURCES
-# are shared with its tests, MAIN is not. Its own headers are included with their folder's name, as
-# in "tipsy/header.hpp". INSIDE lets it include the library's private headers too (bench and tools;
-# apps and examples must do without).
+# are shared with its tests, MAIN is not. With ENTRY, main() calls <namespace>::run_program(int
+# count, char** words), which is in one of SOURCES and so compiled together with them. Its own
+# headers are included with their folder's name, as in "tipsy/header.hpp". INSIDE lets it include
+# the library's private headers too (bench and tools; apps and examples must do without).
 function(forebay_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "INSIDE" "MAIN" "SOURCES;LIBRARIES;TESTS;TEST_DEFINITIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INSIDE" "MAIN;ENTRY"
+                        "SOURCES;LIBRARIES;TESTS;TEST_DEFINITIONS")
   forebay_reject_unparsed(forebay_program "${arg_UNPARSED_ARGUMENTS}")
   add_library(${name}_needs INTERFACE)
   target_link_libraries(${name}_needs INTERFACE forebay::forebay forebay_flags ${arg_LIBRARIES})
@@ -99,6 +101,10 @@ function(forebay_program name)
     target_sources(${name}_parts INTERFACE $<TARGET_OBJECTS:${name}_objects>)
   endif()
 
+  if(arg_ENTRY)
+    set(arg_MAIN "${CMAKE_CURRENT_BINARY_DIR}/${name}_main.cpp")
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/program_main.cpp.in" "${arg_MAIN}" @ONLY)
+  endif()
   add_executable(${name} ${arg_MAIN})
   target_link_libraries(${name} PRIVATE ${name}_parts)
   set_target_properties(

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command/report.hpp"
 
+#include <cstdio>
+#include <exception>
+#include <vector>
+
 namespace forebay::command {
 
 Json to_json(const Error& error, std::string_view class_name) {
@@ -34,6 +38,21 @@ Outcome failed(const Error& error) {
 std::string describe_exception(std::string_view what) {
   const Error error({.kind = ErrorClass::kException, .cause = std::string(what)});
   return dump(to_json(error), -1) + '\n';
+}
+
+int run_and_print(int count,
+                  char** words,
+                  const std::function<Outcome(std::span<const std::string_view>)>& run) {
+  try {
+    const Outcome outcome = run(std::vector<std::string_view>(words + 1, words + count));
+    std::fputs(outcome.output.c_str(), stdout);
+    std::fputs(outcome.errors.c_str(), stderr);
+    return std::fflush(stdout) == 0 ? outcome.exit_code : kExitFailed;
+  } catch (const std::exception& caught) {
+    const std::string text = describe_exception(caught.what());
+    std::fputs(text.c_str(), stderr);
+    return kExitFailed;
+  }
 }
 
 }  // namespace forebay::command

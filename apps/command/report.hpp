@@ -4,6 +4,8 @@
 
 #include <forebay/error.hpp>
 
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -38,5 +40,11 @@ Outcome failed(const Error& error);
 
 /// The error line for an exception, such as one of memory running out.
 std::string describe_exception(std::string_view what);
+
+/// What main() of a program does: prints the outcome of `run` for its words, or the error line of
+/// what that threw. Returns the exit code.
+int run_and_print(int count,
+                  char** words,
+                  const std::function<Outcome(std::span<const std::string_view>)>& run);
 
 }  // namespace forebay::command

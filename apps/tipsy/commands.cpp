@@ -244,4 +244,8 @@ command::Outcome run_command(std::span<const std::string_view> words) {
   return command::answered(*document);
 }
 
+int run_program(int count, char** words) {
+  return command::run_and_print(count, words, run_command);
+}
+
 }  // namespace forebay::tipsy

@@ -145,4 +145,8 @@ command::Outcome run_command(std::span<const std::string_view> words) {
   return document->is_null() ? command::Outcome{} : command::answered(*document);
 }
 
+int run_program(int count, char** words) {
+  return command::run_and_print(count, words, run_command);
+}
+
 }  // namespace forebay::dataset_tool

@@ -74,18 +74,18 @@ int run(const Command& command) {
 }
 
 }  // namespace
-}  // namespace forebay::doctor
 
-int main(int count, char** words) {
-  using namespace forebay::doctor;
+int run_program(int count, char** words) {
   const Command command = parse(count, words);
   if (!command.complaint.empty()) {
-    std::fprintf(stderr, "%s\n", forebay::probe::usage_error_line(command.complaint).c_str());
-    return forebay::probe::kExitUsage;
+    std::fprintf(stderr, "%s\n", probe::usage_error_line(command.complaint).c_str());
+    return probe::kExitUsage;
   }
   if (command.help) {
     std::fputs(kUsage, stdout);
-    return forebay::probe::kExitDone;
+    return probe::kExitDone;
   }
   return run(command);
 }
+
+}  // namespace forebay::doctor

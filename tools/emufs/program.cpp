@@ -144,15 +144,15 @@ int run(const HelpCommand&) {
 }
 
 }  // namespace
-}  // namespace forebay::emufs
 
-int main(int count, char** words) {
-  using namespace forebay::emufs;
+int run_program(int count, char** words) {
   const auto command = parse_command({words + 1, static_cast<std::size_t>(count - 1)});
   if (!command) {
     const std::string& complaint = command.error().cause();
-    std::fprintf(stderr, "%s\n", forebay::probe::usage_error_line(complaint).c_str());
-    return forebay::probe::kExitUsage;
+    std::fprintf(stderr, "%s\n", probe::usage_error_line(complaint).c_str());
+    return probe::kExitUsage;
   }
   return std::visit([](const auto& one) { return run(one); }, *command);
 }
+
+}  // namespace forebay::emufs

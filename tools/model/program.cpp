@@ -32,6 +32,7 @@ int run(const std::vector<std::string>& words) {
 }
 
 }  // namespace
-}  // namespace forebay::model_tool
 
-int main(int count, char** words) { return forebay::model_tool::run({words + 1, words + count}); }
+int run_program(int count, char** words) { return run({words + 1, words + count}); }
+
+}  // namespace forebay::model_tool

@@ -33,6 +33,7 @@ int run(const std::vector<std::string>& words) {
 }
 
 }  // namespace
-}  // namespace forebay::study
 
-int main(int count, char** words) { return forebay::study::run({words + 1, words + count}); }
+int run_program(int count, char** words) { return run({words + 1, words + count}); }
+
+}  // namespace forebay::study
