@@ -93,8 +93,8 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
 
   // Bytes that are not. Any thread.
 
-  /// Finds out whether the part is there, and asks for it if nobody has. Numbers a need that is
-  /// waited for. Fails with kClosed.
+  /// Finds out whether the part is there, and asks for it unless that was done. Numbers a need that
+  /// is waited for. Fails with kClosed.
   virtual Result<Presence> want(Need& need, Urgency urgency) = 0;
   /// Asks for the part without wanting to know anything.
   virtual void hint(const Need& need, Urgency urgency) = 0;

@@ -112,7 +112,7 @@ void SessionGuest::ask(const Need& need,
                         asked.part.covers(need.part) && now < asked.at + kAskAgain;
   if (is_known) return;
   const bool is_answered = kind == ClientWord::Kind::kAwait;
-  // The answer is for all who have asked so far.
+  // The answer is for all needs that are numbered so far.
   const std::uint64_t number = is_answered ? needs_.last() : asked.number;
   asked = {.part = need.part, .urgency = urgency, .at = now, .number = number};
   line_->send({.session = handle().number,

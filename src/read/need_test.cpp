@@ -14,7 +14,7 @@ Need numbered(NumberedNeeds& needs, SplinterIndex splinter) {
   return need;
 }
 
-TEST(NumberedNeeds, news_is_for_those_who_had_asked_by_then) {
+TEST(NumberedNeeds, news_is_for_needs_that_waited_by_then) {
   NumberedNeeds needs;
   Need first = numbered(needs, 5);
   const Need second = numbered(needs, 5);
@@ -31,7 +31,7 @@ TEST(NumberedNeeds, news_is_for_those_who_had_asked_by_then) {
   EXPECT_TRUE(needs.is_starved(first)) << "a number is kept";
 }
 
-TEST(NumberedNeeds, news_may_be_about_some_of_those_who_asked) {
+TEST(NumberedNeeds, news_may_be_about_some_of_the_needs) {
   NumberedNeeds needs;
   const Need first = numbered(needs, 5);
   const Need second = numbered(needs, 5);
@@ -40,14 +40,14 @@ TEST(NumberedNeeds, news_may_be_about_some_of_those_who_asked) {
   EXPECT_FALSE(needs.is_starved(second));
 }
 
-TEST(NumberedNeeds, a_need_that_never_asked_is_not_starved) {
+TEST(NumberedNeeds, a_need_that_never_waited_is_not_starved) {
   NumberedNeeds needs;
   static_cast<void>(numbered(needs, 5));
   needs.starve(5, needs.last());
   EXPECT_FALSE(needs.is_starved({.splinter = 5}));
 }
 
-TEST(NumberedNeeds, news_about_many_splinters_waits_for_all_who_asked) {
+TEST(NumberedNeeds, news_about_many_splinters_waits_for_all_needs) {
   NumberedNeeds needs;
   std::vector<Need> all;
   for (SplinterIndex splinter = 0; splinter < 8192; ++splinter)
