@@ -2,6 +2,7 @@
 #include "base/toml_nesting.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace forebay {
 
@@ -32,12 +33,40 @@ bool is_part_of_key(char letter) {
   return is_word || letter == '_' || letter == '-' || letter == ' ' || letter == '\t';
 }
 
+/// Counts the parts of the key that is being read, with those of the tables that it is in.
+class KeyDepth {
+ public:
+  void take(char letter) {
+    if (is_part_of_key(letter)) return;
+    if (letter == '.') {
+      ++parts_;
+      return;
+    }
+    if (letter == '{' || letter == '[') {
+      outer_.push_back(assigned_);
+      around_ += assigned_;
+    } else if ((letter == '}' || letter == ']') && !outer_.empty()) {
+      around_ -= outer_.back();
+      outer_.pop_back();
+    }
+    assigned_ = letter == '=' ? parts_ : 0;
+    parts_ = 1;
+  }
+  std::size_t parts() const noexcept { return around_ + parts_; }
+
+ private:
+  std::size_t parts_ = 1;
+  std::size_t assigned_ = 0;  // parts of a key of which the value begins; 0: none
+  std::size_t around_ = 0;    // parts of the keys of open tables and arrays
+  std::vector<std::size_t> outer_;
+};
+
 }  // namespace
 
 Status check_toml_nesting(std::string_view text,
                           std::string_view operation,
                           const std::string& path) {
-  std::size_t parts = 1;
+  KeyDepth depth;
   for (std::size_t at = 0; at < text.size();) {
     const char letter = text[at];
     if (letter == '"' || letter == '\'' || letter == '#') {
@@ -45,15 +74,15 @@ Status check_toml_nesting(std::string_view text,
       continue;
     }
     ++at;
-    if (is_part_of_key(letter)) continue;
-    parts = letter == '.' ? parts + 1 : 1;
-    if (parts <= kKeyPartsMax) continue;
+    depth.take(letter);
+    if (depth.parts() <= kKeyPartsMax) continue;
     const auto line = 1 + std::ranges::count(text.substr(0, at), '\n');
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = std::string(operation),
                     .path = path,
                     .cause = "line " + std::to_string(line) + ": a key has more than " +
-                             std::to_string(kKeyPartsMax) + " parts"});
+                             std::to_string(kKeyPartsMax) +
+                             " parts, those of the tables around it included"});
   }
   return {};
 }

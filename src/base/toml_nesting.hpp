@@ -12,7 +12,8 @@
 
 namespace forebay {
 
-/// Parts of a key. Nothing that we read has more than three.
+/// Parts of a key, with those of the inline tables that it is in. Nothing that we read has more
+/// than three.
 inline constexpr std::size_t kKeyPartsMax = 64;
 
 /// kInvalidArgument, with the line, if a key has more parts. Takes time in proportion to the text,
