@@ -4,11 +4,13 @@
 #include "bench/frame/program.hpp"
 
 #include <forebay/config.hpp>
+#include <forebay/temporary_file.hpp>
 
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <string>
+#include <tuple>
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -44,12 +46,12 @@ void print(const nlohmann::json& document) { std::puts(text_of(document).c_str()
 
 /// In place of what was there, whole or not at all; where that fails there is what was there.
 void keep(const nlohmann::json& document, const std::filesystem::path& path) {
-  const std::filesystem::path made = path.string() + ".new";
-  std::ofstream file(made);
+  auto made = TemporaryFile::create_beside(path);
+  if (!made) return;
+  std::ofstream file(made->path());
   file << text_of(document);
   file.close();
-  std::error_code ignored;
-  if (file) std::filesystem::rename(made, path, ignored);
+  if (file) std::ignore = made->publish();
 }
 
 // How many bytes streams may have under way in the folder, and by which profile: benchmarks run

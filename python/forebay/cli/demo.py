@@ -10,13 +10,14 @@ from pathlib import Path
 
 import click
 
+from forebay import outputs
 from forebay.cli import demo_checkpoints
 from forebay.cli.output import STDOUT, json_option, report, say
 from forebay.errors import ForebayError, NativeError, SkippedError
 
 SIZES = {False: ("1GiB", 1 << 30), True: ("64MiB", 64 << 20)}  # by --quick
 SPACE_BESIDE_BYTES = 256 << 20
-STATE_LIMIT_S = 40  # for the pairs of a state, after the first three
+STATE_LIMIT_S = 20  # for the pairs of a state, after the first three
 PARALLEL_STORAGE = "lustre-small"
 SAMPLE_ENDINGS = (".tbin", ".std", ".tipsy")
 
@@ -85,7 +86,7 @@ def obtain_snapshot(folder: Path, size: str, size_bytes: int) -> tuple[Path, dic
     generated = tipsy.generate_snapshot(str(snapshot), {"size": size})
     facts = snapshot.stat()
     stamp = {"file_bytes": facts.st_size, "changed_ns": facts.st_mtime_ns}
-    note.write_text(json.dumps({"stamp": stamp, "generated": generated}), encoding="utf-8")
+    outputs.write_text(note, json.dumps({"stamp": stamp, "generated": generated}))
     return snapshot, generated
 
 
