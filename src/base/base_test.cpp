@@ -77,7 +77,11 @@ TEST(Log, lines_below_the_lowest_level_are_dropped) {
   EXPECT_EQ(written_by(LogLevel::kDebug, LogLevel::kDebug, "detail"), "forebay: debug: detail\n");
 }
 
-TEST(Log, silent_log_takes_everything) { silent_log().write(LogLevel::kWarning, "nobody listens"); }
+TEST(Log, silent_log_writes_nothing) {
+  testing::internal::CaptureStderr();
+  silent_log().write(LogLevel::kWarning, "a line");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
 
 }  // namespace
 }  // namespace forebay

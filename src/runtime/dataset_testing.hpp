@@ -111,6 +111,22 @@ inline void write_two_of_three(Yard& yard, std::uint64_t parts) {
 }
 
 /// Whether exactly these steps are there, whole, with the values of all parts.
+/// Whether each step was written in the way that `plan` gives, as far as the dataset shows it.
+inline testing::AssertionResult is_written_by(const std::string& path, const WritePlan& plan) {
+  const auto catalog = format::Catalog::open(path);
+  if (!catalog) return testing::AssertionFailure() << catalog.error().message();
+  for (const format::StepEntry& entry : (*catalog)->steps()) {
+    if (plan.writers != 0 && entry.writers != plan.writers)
+      return testing::AssertionFailure() << entry.writers << " writers";
+    if (plan.files != 0 && entry.files.size() != plan.files)
+      return testing::AssertionFailure() << entry.files.size() << " files";
+    const bool is_smaller = entry.stored_bytes < entry.raw_bytes;
+    if (plan.codec != Codec::kNone && !is_smaller)
+      return testing::AssertionFailure() << entry.stored_bytes << " bytes stored";
+  }
+  return testing::AssertionSuccess();
+}
+
 inline testing::AssertionResult has_steps(const std::string& path,
                                           const std::vector<std::uint64_t>& steps,
                                           std::uint64_t parts) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Datasets that were damaged, or changed while they were read: errors say what and where, at once,
 // and everything else is read.
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -26,8 +25,6 @@ using format::TestWriter;
 
 constexpr std::uint64_t kFaultyParts = 12;
 constexpr std::uint32_t kFiles = 3;
-/// What is damaged fails and does not hang; on busy cores it may take a while.
-constexpr std::chrono::seconds kPatience{30};
 
 class StoredFaults : public testing::Test {
  protected:
@@ -47,9 +44,7 @@ class StoredFaults : public testing::Test {
         continue;
       }
       std::vector<double> values(elements_in(part));
-      const auto begin = std::chrono::steady_clock::now();
       const auto got = step.read("speed", Part{part}, std::span(values)).wait();
-      EXPECT_LT(std::chrono::steady_clock::now() - begin, kPatience);
       ASSERT_FALSE(got) << "part " << part;
       check(part, got.error());
     }
@@ -304,9 +299,7 @@ TEST_F(StoredFaults, a_file_that_was_cut_costs_what_was_in_it) {
        {size - format::kPageBytes + 300, size - format::kPageBytes, middle}) {
     SCOPED_TRACE("cut at " + std::to_string(cut));
     std::filesystem::resize_file(file(file_of(3)), cut);
-    const auto begin = std::chrono::steady_clock::now();
     const StoredStep step = newest_of(runtime_, path_);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, kPatience);
     expect_lost(
         step, [](std::uint64_t part) { return file_of(part) == file_of(3); },
         [&](std::uint64_t part, const Error& error) {
