@@ -20,12 +20,12 @@ namespace forebay::faults {
 namespace {
 
 using Communicator = std::shared_ptr<comm::Communicator>;
-using std::chrono::steady_clock;
 
 constexpr std::uint32_t kRanksOfOne = 4;
+/// Of a step that a rank gives up, which the others learn long before.
+constexpr auto kLongDeadline = std::chrono::minutes(5);
+/// Of a step that ends by its deadline.
 constexpr auto kDeadline = std::chrono::milliseconds(1500);
-/// From an end until all others know: their deadline and that of who ends, on a busy machine.
-constexpr auto kKnownAfterMax = std::chrono::seconds(30);
 
 /// How a rank ends its Runtime.
 enum class Leaving : std::uint8_t {
@@ -69,7 +69,7 @@ class RankThatEnds : public testing::TestWithParam<Exit> {
     WritePlan plan{.strategy = GetParam().strategy};
     plan.unit_bytes = 64_KiB;
     plan.memory_bytes = 4_MiB;
-    plan.deadline = kDeadline;
+    plan.deadline = GetParam().how == Leaving::kGivesUp ? kLongDeadline : kDeadline;
     if (plan.strategy == Strategy::kReducedBlocking) plan.writers = plan.files = 2;
     return plan;
   }
@@ -89,12 +89,10 @@ class RankThatEnds : public testing::TestWithParam<Exit> {
       runtime.reset();
       return {};
     }
-    const auto begin = steady_clock::now();
     expect_named(step->commit().wait());
     expect_named(write_step(*runtime, *dataset, cargo_, 3));
     std::ignore = dataset->close();
     runtime.reset();
-    EXPECT_LT(steady_clock::now() - begin, kKnownAfterMax);
     return {};
   }
 
