@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include <poll.h>
@@ -37,25 +36,25 @@ Status IssuerBell::watch(int descriptor) {
 void IssuerBell::ring() noexcept {
   if (!asleep_.exchange(false)) return;
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(bell_.get(), &one, sizeof one);
+  is_refused_.store(::write(bell_.get(), &one, sizeof one) < 0);
 }
 
 /// One sleep, for at least one reason or for none; true if the deadline has passed.
 bool IssuerBell::sleep(Deadline deadline) noexcept {
-  std::optional<std::chrono::nanoseconds> limit;
+  std::chrono::nanoseconds limit = is_refused_.load() ? kIssuerSleepUnrung : kIssuerSleepMax;
   if (deadline) {
     const TimePoint now = SteadyClock::shared().now();
     if (*deadline <= now && watched_ < 0) return true;
-    limit = std::max(*deadline, now) - now;
+    limit = std::min<std::chrono::nanoseconds>(limit, std::max(*deadline, now) - now);
   }
   std::array<pollfd, 2> entries{pollfd{bell_.get(), POLLIN, 0}, pollfd{watched_, POLLIN, 0}};
   if (sleep_until_ready(std::span(entries).first(watched_ < 0 ? 1 : 2), limit) > 0) {
     FOREBAY_ASSERT((entries[1].revents & POLLNVAL) == 0);  // closed while it was watched
     fired_ = fired_ || entries[1].revents != 0;
     std::uint64_t rings = 0;
-    if (entries[0].revents != 0) {
-      [[maybe_unused]] const auto drained = ::read(bell_.get(), &rings, sizeof rings);
-    }
+    // A bell that cannot be drained stays readable, and ends each sleep at once.
+    if (entries[0].revents != 0 && ::read(bell_.get(), &rings, sizeof rings) < 0)
+      pause_after_refusal();
   }
   return deadline && SteadyClock::shared().now() >= *deadline;
 }

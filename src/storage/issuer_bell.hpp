@@ -7,6 +7,7 @@
 #include <forebay/error.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <utility>
 
@@ -14,6 +15,11 @@
 #include "base/descriptor.hpp"
 
 namespace forebay::storage {
+
+/// No sleep of an issuer is longer, so a ring that the system refuses delays it by at most this.
+inline constexpr std::chrono::milliseconds kIssuerSleepMax{500};
+/// While rings are refused.
+inline constexpr std::chrono::milliseconds kIssuerSleepUnrung{1};
 
 /// What the issuer waits for is guarded by a mutex of the backend, as with a condition variable.
 /// All but ring() belongs to the issuer.
@@ -31,7 +37,8 @@ class IssuerBell {
   bool take_watched() noexcept { return std::exchange(fired_, false); }
 
   /// Ends the sleep of an issuer that sleeps. After a change of what it waits for, which was made
-  /// under the mutex. Any thread; costs a system call only if it does sleep.
+  /// under the mutex. Any thread; costs a system call only if it does sleep. If the system refuses
+  /// that call, the sleep ends after kIssuerSleepMax at the latest.
   void ring() noexcept;
 
   /// Sleeps until `is_due()`, called under `lock`, is true, the watched descriptor is readable or
@@ -57,6 +64,7 @@ class IssuerBell {
   int watched_ = -1;
   bool fired_ = false;  ///< seen readable, not told yet
   std::atomic<bool> asleep_{false};
+  std::atomic<bool> is_refused_{false};  ///< the last ring was: sleeps are short
 };
 
 /// Success if `descriptor` is open and can be waited for. What Backend::watch() refuses.

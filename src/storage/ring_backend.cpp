@@ -94,6 +94,8 @@ class RingBackend final : public Backend {
   std::uint64_t wake_count_ = 0;  ///< where the kernel puts the counter of the descriptor
   bool wake_armed_ = false;
   bool woken_ = false;
+  std::atomic<bool> is_wake_lost_{false};     ///< the write of a wake() failed; not seen yet
+  std::atomic<bool> is_wake_refused_{false};  ///< of the last wake(): sleeps are short
   int watched_ = -1;
   bool watch_armed_ = false;
   bool watch_fired_ = false;              ///< seen readable, not reported yet
@@ -273,13 +275,16 @@ std::size_t RingBackend::wait(std::span<RawCompletion> completions, Deadline dea
   for (;;) {
     std::size_t count = collect(completions);
     if (broken_ != 0 && count == 0) count = fail_rest(completions);
+    woken_ = is_wake_lost_.exchange(false) || woken_;
     if (count > 0 || woken_ || watch_fired_ || last_look) {
       woken_ = false;
       if (enqueued_) flush();
       return count;
     }
-    last_look = deadline && SteadyClock::shared().now() >= *deadline;
+    last_look = broken_ != 0 || (deadline && SteadyClock::shared().now() >= *deadline);
     enter(deadline);
+    // An unusable ring receives neither wake() nor the descriptor: after its pause the owner looks.
+    watch_fired_ = watch_fired_ || (broken_ != 0 && watched_ >= 0);
   }
 }
 
@@ -313,6 +318,7 @@ void RingBackend::take_own(const io_uring_cqe& entry) {
   if (entry.user_data == kWakeTag) {
     wake_armed_ = false;
     woken_ = true;
+    is_wake_refused_.store(false);
   } else if (entry.user_data == kWatchTag) {
     FOREBAY_ASSERT(entry.res != -EBADF);  // closed while it was watched
     watch_armed_ = false;
@@ -322,23 +328,27 @@ void RingBackend::take_own(const io_uring_cqe& entry) {
 
 /// The one place where the issuer sleeps: submits what is prepared, and returns with at least one
 /// completion in the queue, at the deadline, or for no reason. A deadline in the past only lets
-/// finished operations complete.
+/// finished operations complete. No sleep is unlimited, as the system may refuse the write of
+/// wake().
 void RingBackend::enter(Deadline deadline) {
   enqueued_ = false;
   io_uring* const ring = &ring_.get();
   int result = 0;
+  const TimePoint now = SteadyClock::shared().now();
+  TimePoint until = now + (is_wake_refused_.load() ? kIssuerSleepUnrung : kIssuerSleepMax);
+  if (deadline) until = std::min(until, *deadline);
+  const std::chrono::nanoseconds left = until - now;
   if (broken_ != 0) {
     pause_after_refusal();
-  } else if (!deadline) {
-    result = ::io_uring_submit_and_wait(ring, 1);
-  } else if (const auto left = *deadline - SteadyClock::shared().now(); left.count() <= 0) {
+  } else if (left.count() <= 0) {
     result = ::io_uring_submit_and_get_events(ring);
   } else {
     const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
     __kernel_timespec limit{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
     io_uring_cqe* first = nullptr;
     result = ::io_uring_submit_and_wait_timeout(ring, &first, 1, &limit, nullptr);
-    if (result == -ETIME) result = 0;
+    // Before that time it is a refusal.
+    if (result == -ETIME && SteadyClock::shared().now() >= until) result = 0;
   }
   note_result(result);
 }
@@ -370,7 +380,9 @@ std::size_t RingBackend::fail_rest(std::span<RawCompletion> completions) {
 
 void RingBackend::wake() noexcept {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(wake_descriptor_.get(), &one, sizeof one);
+  if (::write(wake_descriptor_.get(), &one, sizeof one) == sizeof one) return;
+  is_wake_refused_.store(true);
+  is_wake_lost_.store(true);  // the last access: the woken issuer may end the backend
 }
 
 /// A table with room for what comes, so that one buffer can come and go while others are in use.
@@ -415,7 +427,10 @@ void RingBackend::remove_buffers(std::span<const std::byte> arena) noexcept {
   const std::byte* const end = arena.data() + arena.size();
   for (std::size_t i = 0; i < registered_.size(); ++i) {
     const std::byte* const first = registered_[i].data();
-    if (!registered_[i].empty() && first >= arena.data() && first < end) set_buffer(i, {});
+    if (registered_[i].empty() || first < arena.data() || first >= end) continue;
+    set_buffer(i, {});
+    // If the kernel refuses, its table keeps the old pages, and other memory may get the address.
+    registered_[i] = {};
   }
 }
 
