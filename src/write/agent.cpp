@@ -385,8 +385,8 @@ Status Agent::read_as_coordinator(comm::Rank from,
     case LetterKind::kClaims: {
       const std::uint64_t file = header.words[2];
       if (Status good = check_file(LetterKind::kClaims, from, file); !good) return good;
-      coordinator_->claimed(step_of(header), static_cast<std::uint32_t>(file), payload);
-      return {};
+      return coordinator_->claimed(step_of(header), static_cast<std::uint32_t>(file), payload,
+                                   header.words[3]);
     }
     case LetterKind::kSealed:
       return read_sealed(from, header, payload);

@@ -24,14 +24,14 @@ std::string list_of(const std::vector<std::uint32_t>& numbers) {
 
 std::string text_of_step(const StepName& step) { return "write step " + std::to_string(step.step); }
 
-using ClaimsOfFiles = std::map<std::uint32_t, comm::Bytes>;
+using ClaimsOfFiles = std::map<std::uint32_t, Pieces>;
 
 /// Frees the claims.
 Status check_files(std::uint64_t step, ClaimsOfFiles& claims) {
   std::vector<StepClaims> files;
   files.reserve(claims.size());
-  for (auto& [file, bytes] : claims) {
-    auto of_file = claims_from(std::exchange(bytes, {}));
+  for (auto& [file, pieces] : claims) {
+    auto of_file = claims_from(std::exchange(pieces.bytes, {}));
     if (!of_file) return failure(of_file.error());
     files.push_back(std::move(*of_file));
   }
@@ -86,13 +86,15 @@ void Coordinator::failed(comm::Rank from, const StepName& step, const Error& why
   });
 }
 
-void Coordinator::claimed(const StepName& step,
-                          std::uint32_t file,
-                          std::span<const std::byte> piece) {
+Status Coordinator::claimed(const StepName& step,
+                            std::uint32_t file,
+                            std::span<const std::byte> piece,
+                            std::uint64_t all_bytes) {
   Collected* const collected = find_or_begin(step);
-  if (collected == nullptr) return;
-  comm::Bytes& claims = collected->claims[file];
-  claims.insert(claims.end(), piece.begin(), piece.end());
+  if (collected == nullptr) return {};
+  if (collected->files.contains(file))
+    return failure(malformed(LetterKind::kClaims, "file", file, "must not be sealed already"));
+  return collected->claims[file].add(LetterKind::kClaims, piece, all_bytes);
 }
 
 void Coordinator::sealed(comm::Rank /*from*/, const SealedLetter& letter) {

@@ -18,6 +18,7 @@
 #include "format/records.hpp"
 #include "write/agent_context.hpp"
 #include "write/lease.hpp"
+#include "write/letter_bytes.hpp"
 #include "write/publisher.hpp"
 #include "write/rank_step.hpp"
 
@@ -40,8 +41,12 @@ class Coordinator {
                  const StepName& step,
                  const std::vector<format::FieldDefinition>& fields);
   void failed(comm::Rank from, const StepName& step, const Error& why);
-  /// A piece of a file's StepClaims; pieces come in their order, and before the file is sealed.
-  void claimed(const StepName& step, std::uint32_t file, std::span<const std::byte> piece);
+  /// A piece of a file's StepClaims, which have `all_bytes`; pieces come in their order, and before
+  /// the file is sealed. kDamage if it cannot be one.
+  Status claimed(const StepName& step,
+                 std::uint32_t file,
+                 std::span<const std::byte> piece,
+                 std::uint64_t all_bytes);
   void sealed(comm::Rank from, const SealedLetter& letter);
   /// An owner's answer: the bytes of these ranks are not in this file yet.
   void missing(const StepName& step, std::uint32_t file, const std::vector<std::uint32_t>& ranks);
@@ -60,7 +65,7 @@ class Coordinator {
     TimePoint due;
     std::set<std::uint32_t> announced;
     std::map<std::string, Known> fields;
-    std::map<std::uint32_t, comm::Bytes> claims;  ///< of files, if there are several
+    std::map<std::uint32_t, Pieces> claims;  ///< of files, if there are several
     std::map<std::uint32_t, SealedLetter> files;
     std::map<std::uint32_t, std::vector<std::uint32_t>> missing;  ///< of files, as owners say
     bool has_asked = false;                                       ///< owners for that

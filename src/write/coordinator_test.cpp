@@ -79,8 +79,9 @@ class CoordinatorAlone : public ::testing::Test {
   void claim(std::uint32_t rank, std::uint64_t number, std::uint64_t first_part) {
     const RankStep record = rank_step_of(number, first_part, 2);
     const comm::Bytes claims = to_bytes(claims_of({&record, 1}, {&rank, 1}));
-    coordinator_->claimed(step(number), rank, std::span(claims).first(20));
-    coordinator_->claimed(step(number), rank, std::span(claims).subspan(20));
+    const auto piece = std::span(claims);
+    EXPECT_TRUE(coordinator_->claimed(step(number), rank, piece.first(20), piece.size()));
+    EXPECT_TRUE(coordinator_->claimed(step(number), rank, piece.subspan(20), piece.size()));
   }
   void complete(std::uint64_t number) {
     for (std::uint32_t rank = 0; rank < context_->rank_count(); ++rank) {
@@ -128,6 +129,16 @@ class CoordinatorAlone : public ::testing::Test {
   std::uint64_t first_group_ = 0;
   std::unique_ptr<Coordinator> coordinator_;
 };
+
+TEST_F(CoordinatorAlone, claims_beyond_their_announced_size_or_after_the_seal_are_refused) {
+  start(3);
+  const comm::Bytes piece(100);
+  EXPECT_TRUE(coordinator_->claimed(step(1), 1, piece, 100));
+  EXPECT_FALSE(coordinator_->claimed(step(1), 1, piece, 100));
+  EXPECT_FALSE(coordinator_->claimed(step(1), 1, piece, 300));
+  seal(2, 1);
+  EXPECT_FALSE(coordinator_->claimed(step(1), 2, piece, 100));
+}
 
 TEST_F(CoordinatorAlone, publishes_a_step_in_whatever_order_letters_come) {
   start(3);

@@ -12,7 +12,6 @@
 #include "write/aligned_bytes.hpp"
 #include "write/dense_rounds.hpp"
 #include "write/index_of_step.hpp"
-#include "write/letter_bytes.hpp"
 
 namespace forebay::write {
 
@@ -258,13 +257,10 @@ Status FileOwner::part_came(comm::Rank from,
   Parts& parts = steps_[step];
   if (parts.by_rank.contains(from.number))
     return failure(malformed(LetterKind::kPart, "step", step.step, "its part is here already"));
-  comm::Bytes& arriving = parts.arriving[from.number];
-  if (arriving.size() + bytes.size() > all_bytes)
-    return failure(malformed(LetterKind::kPart, "bytes of all pieces", all_bytes,
-                             "must not be fewer than there are"));
-  arriving.insert(arriving.end(), bytes.begin(), bytes.end());
-  if (arriving.size() < all_bytes) return {};
-  auto part = rank_step_from(arriving);
+  Pieces& arriving = parts.arriving[from.number];
+  if (Status good = arriving.add(LetterKind::kPart, bytes, all_bytes); !good) return good;
+  if (!arriving.is_whole()) return {};
+  auto part = rank_step_from(arriving.bytes);
   if (!part) return failure(part.error());
   if (Status good = check_part(*part, step); !good) return good;
   parts.by_rank.emplace(from.number, std::move(*part));
@@ -315,9 +311,9 @@ void FileOwner::encode(const StepName& step, const std::shared_ptr<Sealing>& sea
   if (!steps_.contains(step)) return;
   if (!sealing->outcome)
     return context_.report_failure(step, located(sealing->outcome.error(), context_.path()));
-  if (sealing->claims)
+  if (const auto claims = std::exchange(sealing->claims, {}))
     context_.send_in_pieces(comm::Rank{Routes::coordinator()}, LetterKind::kClaims,
-                            words_of(step, file_), *std::exchange(sealing->claims, {}));
+                            words_of(step, file_, claims->size()), *claims);
   GroupFile& its = groups_.at(step.group);
   sealing->offset = its.end;
   its.end += sealing->builder->encoded_bytes();
@@ -377,11 +373,12 @@ void FileOwner::tell_sealed(const StepName& step, const Sealing& sealing) {
 
 void FileOwner::resolved(const StepName& step, StepFate fate, const Status& outcome) {
   steps_.erase(step);
+  // Its file may go now, and with it what an answer needs.
+  std::erase_if(queue_, [&](const Question& one) { return one.step == step; });
   if (outcome) newest_published_ = step;
   const auto group = groups_.find(step.group);
   if (!outcome) {
     failed_.insert(step);
-    std::erase_if(queue_, [&](const Question& one) { return one.step == step; });
     if (outcome.error().kind() == ErrorClass::kNoSpace) context_.lane().give_up_free_files();
   }
   if (group == groups_.end()) return;
@@ -442,6 +439,7 @@ void FileOwner::gone(comm::Rank rank, const Error& why) {
 /// nobody: if not, who opens the dataset next finds a file that is left over.
 void FileOwner::end() {
   steps_.clear();  // what is being sealed comes to nothing
+  queue_.clear();
   while (!groups_.empty())
     retire(groups_.begin()->first);
 }

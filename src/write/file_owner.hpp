@@ -17,6 +17,7 @@
 #include "base/clock.hpp"
 #include "format/records.hpp"
 #include "write/agent_context.hpp"
+#include "write/letter_bytes.hpp"
 #include "write/rank_step.hpp"
 
 namespace forebay::write {
@@ -92,7 +93,7 @@ class FileOwner {
     std::set<StepName> unanswered;  ///< sealed: the coordinator may have published them already
   };
   struct Parts {
-    std::map<std::uint32_t, comm::Bytes> arriving;
+    std::map<std::uint32_t, Pieces> arriving;
     std::map<std::uint32_t, RankStep> by_rank;
     std::map<std::uint32_t, std::vector<ByteRange>> ranges;  ///< of those that are ready
     bool is_sealing = false;

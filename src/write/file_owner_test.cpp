@@ -348,7 +348,7 @@ TEST_F(FileOwnerAlone, claims_are_sent_before_a_file_is_sealed_if_the_step_has_s
     if (files == 1) continue;
     EXPECT_TRUE(context_->take(LetterKind::kSealed).empty());
     EXPECT_EQ(letters[0].to, Routes::coordinator());
-    EXPECT_EQ(letters[0].words, (AgentContext::Words{1, 1, 0, 0}));
+    EXPECT_EQ(letters[0].words, (AgentContext::Words{1, 1, 0, letters[0].payload.size()}));
     const StepClaims claims = claims_from(letters[0].payload).value();
     ASSERT_EQ(claims.size(), 1U);
     EXPECT_EQ(claims[0].name, "density");

@@ -43,7 +43,7 @@ constexpr std::array<MessageRule, 26> kRules{{
     {"part", 3, 1, kPieceBytesMax},
     {"announce", 2, 1, kAnyBytes},
     {"failed", 2, 1, kErrorBytes},
-    {"claims", 3, 1, kPieceBytesMax},
+    {"claims", 4, 1, kPieceBytesMax},
     {"sealed", 2, kSealedBytes, kSealedBytes},
     {.name = "ask missing", .words = 2},
     {"missing", 3, 0, kMissingBytes},
@@ -162,6 +162,20 @@ Error malformed(LetterKind kind,
                 std::uint64_t value,
                 std::string_view must_be) {
   return comm::malformed(kRules.at(static_cast<std::size_t>(kind)).name, field, value, must_be);
+}
+
+Status Pieces::add(LetterKind kind,
+                   std::span<const std::byte> piece,
+                   std::uint64_t announced_bytes) {
+  if (!all_bytes) all_bytes = announced_bytes;
+  if (*all_bytes != announced_bytes)
+    return failure(malformed(kind, "bytes of all pieces", announced_bytes,
+                             "must be " + std::to_string(*all_bytes) + " as in the first piece"));
+  if (piece.size() > *all_bytes - bytes.size())
+    return failure(malformed(kind, "bytes of all pieces", announced_bytes,
+                             "must not be fewer than there are"));
+  bytes.insert(bytes.end(), piece.begin(), piece.end());
+  return {};
 }
 
 comm::Bytes to_bytes(const OfferLetter& letter) {

@@ -5,6 +5,8 @@
 #include <forebay/error.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 
 #include "comm/communicator.hpp"
@@ -35,5 +37,16 @@ Error malformed(LetterKind kind,
                 std::string_view field,
                 std::uint64_t value,
                 std::string_view must_be);
+
+/// Puts together the pieces of what is sent as several letters (AgentContext::send_in_pieces()).
+struct Pieces {
+  std::optional<std::uint64_t> all_bytes = {};  ///< as the first piece announces
+  comm::Bytes bytes = {};
+
+  /// Appends a piece. kDamage, and nothing is appended, if it announces another total than the
+  /// first one, or would exceed that.
+  Status add(LetterKind kind, std::span<const std::byte> piece, std::uint64_t announced_bytes);
+  bool is_whole() const noexcept { return all_bytes == bytes.size(); }
+};
 
 }  // namespace forebay::write

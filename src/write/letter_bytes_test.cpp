@@ -267,10 +267,10 @@ TEST(RolesUnderAttack, writer_survives_letters_in_any_order) {
   }
 }
 
-TEST(RolesUnderAttack, owner_survives_letters_in_any_order) {
+void attack_owner(Strategy strategy) {
   Numbers numbers;
   for (int round = 0; round < 300; ++round) {
-    WritePlan plan{.strategy = Strategy::kReducedBlocking, .writers = 3, .files = 1};
+    WritePlan plan{.strategy = strategy, .writers = 3, .files = 1};
     plan.steps_in_flight = 2;
     plan.steps_per_group = 1;
     TestContext context(crew_of(3), plan, 0);
@@ -280,7 +280,7 @@ TEST(RolesUnderAttack, owner_survives_letters_in_any_order) {
       const comm::Rank from{static_cast<std::uint32_t>(numbers.small(3))};
       const StepName name = step(1 + numbers.small(2));
       const comm::Bytes part = to_bytes(rank_step_of(name.step, from.number * 10, 1));
-      switch (numbers.small(7)) {
+      switch (numbers.small(9)) {
         case 0:
           std::ignore = owner.asked(from, name, numbers.any(), numbers.any());
           break;
@@ -299,6 +299,12 @@ TEST(RolesUnderAttack, owner_survives_letters_in_any_order) {
         case 5:
           owner.resolved(name, StepFate::kPublished, {});
           break;
+        case 6:
+          owner.turn_over(from);
+          break;
+        case 7:
+          owner.tick(std::chrono::steady_clock::now() + std::chrono::hours(1));
+          break;
         default:
           context.answer_all(LaneCall::kCreate);
           context.answer_all(LaneCall::kWrite);
@@ -306,7 +312,33 @@ TEST(RolesUnderAttack, owner_survives_letters_in_any_order) {
       context.settle();
     }
     owner.end();
+    for (std::uint32_t rank = 0; rank < 3; ++rank)
+      owner.turn_over({rank});
   }
+}
+
+TEST(RolesUnderAttack, owner_survives_letters_in_any_order) {
+  attack_owner(Strategy::kReducedBlocking);
+}
+
+TEST(RolesUnderAttack, owner_of_a_baton_survives_letters_in_any_order) {
+  attack_owner(Strategy::kBaton);
+}
+
+TEST(Pieces, more_bytes_than_announced_are_refused) {
+  Pieces claims;
+  const comm::Bytes piece(100);
+  EXPECT_TRUE(claims.add(LetterKind::kClaims, piece, 250));
+  EXPECT_TRUE(claims.add(LetterKind::kClaims, piece, 250));
+  EXPECT_FALSE(claims.is_whole());
+  const Status more = claims.add(LetterKind::kClaims, piece, 250);
+  ASSERT_FALSE(more);
+  EXPECT_THAT(more.error().message(),
+              ContainsRegex("'claims': field 'bytes of all pieces' is 250"));
+  const Status another = claims.add(LetterKind::kClaims, piece, UINT64_MAX);
+  ASSERT_FALSE(another);
+  EXPECT_THAT(another.error().message(), ContainsRegex("must be 250 as in the first piece"));
+  EXPECT_EQ(claims.bytes.size(), 200U);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ enum class LetterKind : std::uint32_t {
   kAnnounce,  ///< rank to coordinator: committed; the fields it has
   kFailed,    ///< anybody to coordinator: the step cannot be, and why
   kClaims,    ///< owner to coordinator, before kSealed, if a step has several files: file; a piece
-              ///< of its StepClaims
+              ///< of its StepClaims, and how many bytes all pieces have
   kSealed,    ///< owner to coordinator: a SealedLetter, the file is durable for that step
   kAskMissing,  ///< coordinator to owner: whose bytes of the step are not written yet?
   kMissing,     ///< the answer, and again when one less is: file; the first of these ranks
