@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/printable.hpp"
 #include "write/processes.hpp"
 
 namespace forebay::write {
@@ -146,7 +147,7 @@ class SilenceWait {
 
  private:
   void log(const std::string& text) const {
-    options_.log->write(LogLevel::kWarning, folder_ + ": " + text);
+    options_.log->write(LogLevel::kWarning, printable(folder_ + ": " + text));
   }
 
   void report() {
@@ -208,10 +209,10 @@ Status wait_for_end(const std::string& folder,
       return silent;
   if (is_copy(found))
     options.log->write(LogLevel::kWarning,
-                       folder + " is a copy: its file `owner` was written as inode " +
-                           std::to_string(found.owner->inode) + " and is inode " +
-                           std::to_string(found.inode) + "; the lease of " + text_of_holder(found) +
-                           " is not valid here");
+                       printable(folder + " is a copy: its file `owner` was written as inode " +
+                                 std::to_string(found.owner->inode) + " and is inode " +
+                                 std::to_string(found.inode) + "; the lease of " +
+                                 text_of_holder(found) + " is not valid here"));
   return {};
 }
 

@@ -75,6 +75,18 @@ format::Owner far_process() {
   return owner;
 }
 
+TEST_F(Holder, control_characters_of_an_owner_stand_in_the_log_as_escapes) {
+  format::Owner owner = far_process();
+  owner.program = "flow\n\x1b[2J";
+  owner.user = "jane\n";
+  write_owner(owner_path_, owner);
+  const auto lease = acquire();
+  ASSERT_TRUE(lease) << lease.error().message();
+  EXPECT_TRUE(has_line_with("(flow\\n\\x1b[2J) of jane\\n")) << all_lines();
+  for (const std::string& line : log_.lines)
+    EXPECT_EQ(line.find_first_of("\n\x1b"), line.npos) << line;
+}
+
 TEST_F(Holder, clone_of_a_machine_with_a_live_twin_is_refused) {
   write_owner(owner_path_, ended_process());
   beat_at_each_sleep();

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,6 +69,16 @@ TEST(Lease, a_second_one_is_refused_with_the_name_of_the_first) {
   EXPECT_NE(message.find((*first)->owner().program), std::string::npos) << message;
   EXPECT_TRUE((*first)->check());
   EXPECT_EQ(entries_in(folder.path()), 1U);
+}
+
+TEST(Lease, fifo_in_place_of_the_file_is_refused_without_a_wait) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "owner").c_str(), 0600), 0);
+  const auto lease = Lease::acquire(folder.path());
+  ASSERT_FALSE(lease);
+  EXPECT_EQ(lease.error().kind(), ErrorClass::kInvalidArgument);
+  EXPECT_NE(lease.error().message().find("no regular file"), std::string::npos)
+      << lease.error().message();
 }
 
 TEST(Lease, of_a_killed_process_is_followed_at_once) {

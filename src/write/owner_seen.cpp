@@ -41,11 +41,18 @@ bool OwnerSeen::is_silent_until(const OwnerSeen& later) const noexcept {
 bool is_local(storage::FileSystem kind) noexcept { return !storage::is_remote(kind); }
 
 Result<std::optional<OwnerSeen>> look_at_owner(const std::string& path) {
-  const Descriptor file(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
+  // O_NONBLOCK: opening a FIFO that nobody else has open would block.
+  const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  const Descriptor file(uninterrupted([&] { return ::open(path.c_str(), flags); }));
   if (!file && errno == ENOENT) return std::nullopt;
   struct stat facts{};
   if (!file || ::fstat(file.get(), &facts) != 0)
     return failure(system_error({.operation = "look at", .path = path}, errno));
+  if (!S_ISREG(facts.st_mode))
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = "look at",
+                    .path = path,
+                    .cause = "this is no regular file; remove it"});
   std::string text(format::kOwnerBytesMax + 1, '\0');
   const ssize_t got =
       uninterrupted([&] { return ::pread(file.get(), text.data(), text.size(), 0); });

@@ -51,7 +51,8 @@ Result<std::optional<OwnerSeen>> look_at_owner(const std::string& path);
 /// parent has ended.
 bool lock_owner(const Descriptor& file) noexcept;
 
-/// "process 4711 (flow) of user jane on node7", for errors and the log.
+/// "process 4711 (flow) of user jane on node7", for errors and the log. Any bytes may be in it, as
+/// they are in the file: see printable().
 std::string text_of_holder(const OwnerSeen& found);
 
 /// kPermission: the holder of `found`, the file at `path`, lives or may live.
