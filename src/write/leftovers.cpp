@@ -55,12 +55,15 @@ Result<std::uint64_t> claim_groups(const std::string& folder,
     used = std::max(used, step.group + 1);
   for (const DataEntry& file : data_files_in(folder))
     if (file.name.group < kGroupsMax) used = std::max(used, file.name.group + 1);
-  const std::uint64_t first = (used + kGroupsOfOpening - 1) / kGroupsOfOpening * kGroupsOfOpening;
-  const std::string path = format::data_path(folder, {first, 0});
-  const Descriptor made(uninterrupted(
-      [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, kFileMode); }));
-  if (made) return first;
-  return failure(system_error({.operation = "create", .path = path}, errno));
+  std::uint64_t first = (used + kGroupsOfOpening - 1) / kGroupsOfOpening * kGroupsOfOpening;
+  for (;; first += kGroupsOfOpening) {
+    const std::string path = format::data_path(folder, {first, 0});
+    // O_EXCL: a file that another opening makes at this moment is not shared, and no link followed.
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    const Descriptor made(uninterrupted([&] { return ::open(path.c_str(), flags, kFileMode); }));
+    if (made) return first;
+    if (errno != EEXIST) return failure(system_error({.operation = "create", .path = path}, errno));
+  }
 }
 
 void remove_leftovers(const std::string& folder,

@@ -56,6 +56,16 @@ TEST_F(Leftovers, a_number_that_nobody_counts_to_changes_nothing) {
   EXPECT_EQ(claim({{.step = 1, .group = 5}}), kGroupsOfOpening);
 }
 
+TEST_F(Leftovers, a_name_that_is_taken_meanwhile_is_passed_over_and_no_link_followed) {
+  // No listing counts to this group, so its name is as one that appears after the listing.
+  constexpr std::uint64_t kUncounted = (std::uint64_t{1} << 62U) / kGroupsOfOpening + 1;
+  constexpr std::uint64_t kTaken = kUncounted * kGroupsOfOpening;
+  const std::string name = "data-" + std::to_string(kTaken) + ".00000";
+  std::filesystem::create_symlink(folder_ / "elsewhere", folder_ / name);
+  EXPECT_EQ(claim({{.step = 1, .group = kTaken - 1}}), kTaken + kGroupsOfOpening);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "elsewhere"));
+}
+
 TEST_F(Leftovers, of_a_folder_that_takes_no_file_are_told_with_the_path) {
   const auto first = claim_groups(folder_ / "missing", {});
   ASSERT_EQ(error_class(first), ErrorClass::kNotFound);
