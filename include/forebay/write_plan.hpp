@@ -97,7 +97,8 @@ struct WritePlan {
   /// 4 KiB, and where several writers share a file on storage with locks, what one lock covers.
   std::uint64_t alignment_bytes = 0;
   /// Most memory for staging on each rank, at least two units. 0: what a rank has put on average in
-  /// the newest step, where that is known, else 64 MiB.
+  /// the newest step, where that is known, else 1 GiB; but no more than the rank's share of a
+  /// quarter of the free memory.
   std::uint64_t memory_bytes = 0;
   WhenFull when_full = WhenFull::kWait;
   /// Steps that may be begun and not yet published; 0: 2.

@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/free_memory.hpp"
 #include "format/catalog.hpp"
 #include "runtime/dataset_testing.hpp"
 
@@ -175,6 +176,48 @@ TEST_P(DatasetSuite, who_goes_on_plans_for_steps_as_large_as_the_last_one) {
     EXPECT_TRUE(write_parts(yard, *dataset, 2, kParts));
     EXPECT_TRUE(dataset->close());
     yard.meet();
+  });
+}
+
+std::uint64_t ranks_of_node(const comm::Communicator& ranks) {
+  return ranks.nodes().ranks_of(ranks.nodes().node_of(ranks.rank())).size();
+}
+
+TEST_P(DatasetSuite, staging_of_a_new_dataset_is_a_share_of_the_free_memory) {
+  on_each_yard([](Yard& yard) {
+    yard.meet();
+    const auto share = [&yard] {
+      const auto free = free_memory_bytes().value_or(0) / 4 / ranks_of_node(yard.ranks);
+      return std::min<std::uint64_t>(free, 1_GiB);
+    };
+    const std::uint64_t before = share();
+    auto dataset = yard.runtime.dataset(yard.path());
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    const std::uint64_t after = share();
+    // Free memory changes meanwhile, as other programs run.
+    EXPECT_GE(dataset->plan().memory_bytes, std::min(before, after) / 4 * 3);
+    EXPECT_LE(dataset->plan().memory_bytes, std::max({before, after, 16_MiB}) / 3 * 4);
+    EXPECT_TRUE(dataset->close());
+    yard.meet();
+  });
+}
+
+TEST_P(DatasetSuite, ranks_of_a_node_share_the_cache_of_freed_buffers) {
+  comm::MakeTest::on_all_ranks([](const Communicator& communicator) {
+    // Each rank may keep as much as the others: here one buffer, and there none.
+    for (const bool is_kept : {true, false}) {
+      const std::uint64_t ranks = ranks_of_node(*communicator);
+      const std::uint64_t bytes = is_kept ? 4_MiB * ranks : 4_MiB * ranks - 4096;
+      Runtime runtime(Ranks(communicator), tested({.buffer_cache_bytes = bytes}));
+      {
+        auto buffer = runtime.allocate(4_MiB);
+        ASSERT_TRUE(buffer) << buffer.error().message();
+        buffer->as<std::byte>()[0] = std::byte{7};
+      }
+      const auto next = runtime.allocate(4_MiB);
+      ASSERT_TRUE(next) << next.error().message();
+      EXPECT_EQ(next->as<std::byte>()[0] == std::byte{7}, is_kept);
+    }
   });
 }
 

@@ -84,7 +84,10 @@ std::uint64_t choose_unit(const WriteFacts& facts, const WritePlan& plan) {
   const auto is_much = [&](std::uint64_t unit) {
     const bool for_step = unit > smallest && step != 0 && kUnitsMin * unit > step;
     const bool for_memory = unit > grain && memory != 0 && kUnitsMin * unit > memory;
-    return for_step || for_memory;
+    const bool for_free = unit > std::max(grain, kUnitBytesOfLittleMemory) &&
+                          facts.free_bytes != 0 && plan.memory_bytes == 0 &&
+                          kUnitsMin * unit > facts.free_bytes;
+    return for_step || for_memory || for_free;
   };
   std::uint64_t unit = std::max(kUnitBytesDefault, grain);
   while (is_much(unit))
@@ -123,10 +126,10 @@ Result<std::uint64_t> choose_memory(const WriteFacts& facts, const WritePlan& pl
   if (plan.memory_bytes != 0) return std::max(least, plan.memory_bytes);
   const std::uint64_t step = facts.bytes_most();
   // Memory is taken as the first step needs it, so this is a bound and no cost.
-  const std::uint64_t for_any =
-      std::clamp(facts.free_bytes, kMemoryBytesDefault, kMemoryBytesNewMax);
+  const std::uint64_t for_any = facts.free_bytes == 0 ? kMemoryBytesDefault : kMemoryBytesNewMax;
   std::uint64_t memory = step == 0 ? for_any : step;
   memory = std::min(memory, kMemoryBytesLimits.max);
+  if (facts.free_bytes != 0) memory = std::min(memory, facts.free_bytes);
   if (facts.available_bytes != 0) memory = std::min(memory, facts.available_bytes);
   return std::max(memory / plan.unit_bytes * plan.unit_bytes, least);
 }

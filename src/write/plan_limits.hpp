@@ -30,6 +30,9 @@ inline constexpr Limits kDeadlineMsLimits{1, 86'400'000};
 inline constexpr std::uint64_t kUnitBytesDefault = 4_MiB;
 /// No unit is chosen below this: requests would cost more than bytes.
 inline constexpr std::uint64_t kUnitBytesSmall = 64_KiB;
+/// No unit is chosen below this because little memory is free: pieces have as much.
+inline constexpr std::uint64_t kUnitBytesOfLittleMemory = 1_MiB;
+/// For steps of which nothing is known, where free memory is not known either.
 inline constexpr std::uint64_t kMemoryBytesDefault = 64_MiB;
 /// No more is chosen for steps of which nothing is known.
 inline constexpr std::uint64_t kMemoryBytesNewMax = 1_GiB;

@@ -130,8 +130,6 @@ TEST(WritePlan, has_units_and_memory_that_suit_the_step) {
   EXPECT_EQ(plan_write(facts)->memory_bytes, 300_MiB) << "taken as the first step needs it";
   facts.free_bytes = 100_GiB;
   EXPECT_EQ(plan_write(facts)->memory_bytes, 1_GiB);
-  facts.free_bytes = 1_MiB;
-  EXPECT_EQ(plan_write(facts)->memory_bytes, 64_MiB);
   facts.step_bytes = {100_MiB + 5, 30_MiB};
   EXPECT_EQ(plan_write(facts)->memory_bytes, 100_MiB);
   facts.step_bytes = {1_MiB};
@@ -141,6 +139,24 @@ TEST(WritePlan, has_units_and_memory_that_suit_the_step) {
   facts.available_bytes = 3_MiB;
   EXPECT_EQ(plan_write(facts)->unit_bytes, 1_MiB);
   EXPECT_EQ(plan_write(facts)->memory_bytes, 3_MiB);
+}
+
+TEST(WritePlan, takes_no_more_than_its_share_of_free_memory) {
+  WriteFacts facts = facts_of(1, 4, StorageKind::kLocal);
+  const WritePlan own{.strategy = Strategy::kFilePerProcess};
+  facts.free_bytes = 20_MiB;
+  EXPECT_EQ(plan_write(facts, own)->memory_bytes, 20_MiB);
+  facts.free_bytes = 5_MiB;
+  EXPECT_EQ(plan_write(facts, own)->memory_bytes, 4_MiB);
+  facts.step_bytes = {300_MiB};
+  EXPECT_EQ(plan_write(facts, own)->memory_bytes, 4_MiB) << "also after a step of known size";
+  facts.free_bytes = 4096;
+  EXPECT_EQ(plan_write(facts, own)->unit_bytes, 1_MiB);
+  EXPECT_EQ(plan_write(facts, own)->memory_bytes, 2_MiB) << "one is filled, one is written";
+  WritePlan wanted = own;
+  wanted.memory_bytes = 300_MiB;
+  EXPECT_EQ(plan_write(facts, wanted)->memory_bytes, 300_MiB);
+  EXPECT_EQ(plan_write(facts, wanted)->unit_bytes, 4_MiB);
 }
 
 TEST(WritePlan, has_no_less_memory_than_its_way_needs_and_says_so) {
@@ -252,6 +268,7 @@ class RandomPlan {
     if (below(2) == 0) facts.step_bytes = {1ULL << below(24)};
     if (below(16) == 0) facts.machine = &machine;
     facts.available_bytes = pick({0, 0, 100'000, 5_MiB, 64_MiB, 4_GiB});
+    facts.free_bytes = pick({0, 0, 4096, 5_MiB, 64_MiB, 4_GiB});
     return facts;
   }
   WritePlan wanted() {
