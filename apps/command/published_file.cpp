@@ -21,23 +21,35 @@ Error PublishedFile::error(const char* operation, int error_number) const {
   return system_error({.operation = operation, .path = path_}, error_number);
 }
 
+/// With the bytes that are wanted and free, if `error_number` reports a full disk or quota.
+Error PublishedFile::no_space(ErrorDetails details,
+                              std::uint64_t wanted_bytes,
+                              int error_number) const {
+  if (error_number != ENOSPC && error_number != EDQUOT)
+    return system_error(std::move(details), error_number);
+  details.cause = fmt::format("{} bytes are wanted", wanted_bytes);
+  struct statvfs system{};
+  if (error_number == ENOSPC && ::fstatvfs(file_.descriptor(), &system) == 0)
+    details.cause +=
+        fmt::format(", the file system has {} free", system.f_bavail * system.f_frsize);
+  details.cause += "; free some, or write elsewhere";
+  return system_error(std::move(details), error_number);
+}
+
 // Free space is looked at first, because a reservation that fails half-way would fill the disk for
 // a moment.
 Status PublishedFile::reserve(std::uint64_t size_bytes) const {
   struct statvfs system{};
   if (::fstatvfs(file_.descriptor(), &system) == 0 &&
-      system.f_bavail < size_bytes / system.f_frsize) {
-    ErrorDetails details{.operation = "reserve", .path = path_};
-    details.cause = fmt::format("{} bytes are needed, {} are free", size_bytes,
-                                system.f_bavail * system.f_frsize);
-    return failure(system_error(std::move(details), ENOSPC));
-  }
+      system.f_bavail < size_bytes / system.f_frsize)
+    return failure(no_space({.operation = "reserve", .path = path_}, size_bytes, ENOSPC));
   int result = 0;
   do {
     result = ::fallocate(file_.descriptor(), 0, 0, static_cast<off_t>(size_bytes));
   } while (result != 0 && errno == EINTR);
   if (result == 0) return {};
-  if (errno != EOPNOTSUPP && errno != ENOSYS) return failure(error("reserve", errno));
+  if (errno != EOPNOTSUPP && errno != ENOSYS)
+    return failure(no_space({.operation = "reserve", .path = path_}, size_bytes, errno));
   return resize(size_bytes);
 }
 
@@ -53,8 +65,8 @@ Status PublishedFile::write(std::uint64_t offset, std::span<const std::byte> byt
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       const int reason = errno;
-      return failure(
-          system_error({.operation = "write", .path = path_, .offset_bytes = offset}, reason));
+      return failure(no_space({.operation = "write", .path = path_, .offset_bytes = offset},
+                              bytes.size(), reason));
     }
     bytes = bytes.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);

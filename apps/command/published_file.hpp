@@ -40,6 +40,7 @@ class PublishedFile {
   PublishedFile(std::string path, TemporaryFile file)
       : path_(std::move(path)), file_(std::move(file)) {}
   Error error(const char* operation, int error_number) const;
+  Error no_space(ErrorDetails details, std::uint64_t wanted_bytes, int error_number) const;
 
   std::string path_;
   TemporaryFile file_;

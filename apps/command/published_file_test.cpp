@@ -50,6 +50,9 @@ TEST(PublishedFile, more_than_the_disk_has_is_refused_before_anything_is_written
   const Status reserved = file->reserve(std::uint64_t{1} << 60U);
   ASSERT_FALSE(reserved);
   EXPECT_EQ(reserved.error().kind(), ErrorClass::kNoSpace) << reserved.error().message();
+  EXPECT_NE(reserved.error().cause().find(" bytes are wanted, the file system has "),
+            std::string::npos)
+      << reserved.error().message();
 }
 
 TEST(PublishedFile, a_folder_that_is_not_there_is_an_error_with_the_name) {

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,8 +41,18 @@ def publishing(file: str | Path) -> Iterator[Path]:
         with _temporary_beside(Path(os.path.realpath(file))) as temporary:
             yield temporary
     except OSError as error:
-        message = f"cannot write {file}: {error.strerror or error}; name another"
+        message = (
+            f"cannot write {file}: {error.strerror or error}{_room(file, error)}; name another"
+        )
         raise ForebayError(message) from None
+
+
+def _room(file: str | Path, error: OSError) -> str:
+    """The free bytes beside `file`, if `error` reports a full file system."""
+    if error.errno != errno.ENOSPC:
+        return ""
+    free = shutil.disk_usage(Path(os.path.realpath(file)).parent).free
+    return f"; the file system has {free} bytes free"
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that appear when they are complete: what is replaced, kept, followed and left behind."""
 
+import errno
 import os
 import stat
 import threading
@@ -113,3 +114,11 @@ def test_longest_name_is_published(tmp_path):
 def test_what_cannot_be_written_is_an_error_with_its_name(tmp_path, place):
     with pytest.raises(ForebayError, match="cannot write .*; name another"):
         outputs.write_text(tmp_path / place, "new")
+
+
+def test_full_disk_is_reported_with_its_free_bytes(tmp_path):
+    target = tmp_path / "result"
+    full = OSError(errno.ENOSPC, "No space left on device")
+    words = r"No space left on device; the file system has \d+ bytes free; name another"
+    with pytest.raises(ForebayError, match=words), outputs.publishing(target):
+        raise full

@@ -12,6 +12,7 @@
 
 #include "base/checked_cast.hpp"
 #include "base/descriptor.hpp"
+#include "base/no_space.hpp"
 #include "base/uninterrupted.hpp"
 
 namespace forebay::comm {
@@ -94,7 +95,12 @@ Result<std::size_t> PosixCollectiveFile::move_here(const FileTransfer& transfer)
   while (moved < transfer.memory.size()) {
     where.offset_bytes = transfer.offset_bytes + moved;
     const ssize_t now = uninterrupted([&] { return attempt(transfer, moved); });
-    if (now < 0) return failure(system_error(std::move(where), errno));
+    if (now < 0) {
+      const int why = errno;
+      where.cause =
+          cause_of_no_space(free_bytes_of(file_.get()), transfer.memory.size() - moved, why);
+      return failure(system_error(std::move(where), why));
+    }
     if (now == 0) break;
     moved += checked_cast<std::size_t>(now);
   }

@@ -8,12 +8,12 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/assert.hpp"
 #include "base/checked_cast.hpp"
 #include "base/descriptor.hpp"
+#include "base/no_space.hpp"
 #include "base/uninterrupted.hpp"
 #include "storage/file.hpp"
 #include "storage/file_system.hpp"
@@ -174,21 +174,13 @@ std::optional<double> PosixFile::cached_fraction(ByteRange range) const {
   return cached_fraction_of(descriptor(), intersect(range, {0, *length}));
 }
 
-std::optional<std::uint64_t> PosixFile::free_bytes() const {
-  struct statvfs facts{};
-  if (::fstatvfs(descriptor(), &facts) != 0) return std::nullopt;
-  return std::uint64_t{facts.f_bavail} * facts.f_frsize;
-}
+std::optional<std::uint64_t> PosixFile::free_bytes() const { return free_bytes_of(descriptor()); }
 
 }  // namespace
 
 std::string cause_of_no_space(const File& file, std::uint64_t wanted_bytes, int error_number) {
   if (error_number != ENOSPC && error_number != EDQUOT) return {};
-  std::string cause = std::to_string(wanted_bytes) + " bytes are wanted";
-  const auto free_bytes = file.free_bytes();
-  if (error_number == ENOSPC && free_bytes)
-    cause += ", the file system has " + std::to_string(*free_bytes) + " free";
-  return cause + "; free some, or write elsewhere";
+  return forebay::cause_of_no_space(file.free_bytes(), wanted_bytes, error_number);
 }
 
 namespace {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/folder_entries.hpp"
+#include "base/no_space.hpp"
 #include "base/service_thread.hpp"
 #include "base/text_file.hpp"
 #include "base/uninterrupted.hpp"
@@ -105,8 +106,9 @@ Result<Descriptor> Attempt::write_own() {
   const bool is_durable =
       uninterrupted(write) == size && uninterrupted([&] { return ::fsync(file.get()); }) == 0;
   if (is_durable) return file;
-  return failure(
-      system_error({.operation = "make", .path = own_path_}, errno != 0 ? errno : ENOSPC));
+  const Error why =
+      system_error({.operation = "make", .path = own_path_}, errno != 0 ? errno : ENOSPC);
+  return failure(with_space(why, text.size()));
 }
 
 /// False if the name is taken.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/checked_cast.hpp"
+#include "base/no_space.hpp"
 #include "comm/mpi/piece_types.hpp"
 #include "comm/mpi/pieces.hpp"
 #include "comm/posix_collective_file.hpp"
@@ -146,6 +147,8 @@ void MpiFile::move_piece(Progress& progress, Piece piece, Move move) const {
   });
   if (!progress.outcome) return;  // the first failure is the one to tell
   progress.outcome = done;
+  if (!done)
+    progress.outcome = failure(with_space(done.error(), checked_cast<std::uint64_t>(piece.size)));
   // What lies behind a piece that came short is not part of what was moved.
   if (done && progress.moved_bytes == piece.first) {
     progress.moved_bytes += checked_cast<std::size_t>(moved);
@@ -211,6 +214,7 @@ Status MpiFile::write_pieces(std::span<const FilePiece> pieces) {
     const int code = viewed != MPI_SUCCESS ? viewed : written != MPI_SUCCESS ? written : reset;
     return code == MPI_SUCCESS ? MPI_Get_elements(&status, MPI_BYTE, &moved) : code;
   });
+  if (!mine) mine = failure(with_space(mine.error(), bytes_of(pieces)));
   if (mine && checked_cast<std::uint64_t>(moved) < bytes_of(pieces))
     mine = failure({.kind = ErrorClass::kIo,
                     .operation = "write",
