@@ -15,6 +15,9 @@ namespace forebay::flow {
 
 namespace {
 
+/// Arrays that an Error about another one names.
+constexpr std::size_t kArraysNamed = 20;
+
 /// What comes before the values of an array.
 struct ArrayHead {
   std::array<char, kArrayNameBytesMax> name{};  ///< zeros behind it
@@ -105,6 +108,10 @@ Result<ArrayHead> read_head(const PartFile& file, OpenFile& opened) {
   return head;
 }
 
+std::string name_of(const ArrayHead& head) {
+  return {head.name.begin(), std::ranges::find(head.name, '\0')};
+}
+
 bool has_name(const ArrayHead& head, const std::string& name) {
   return head.name == head_of(name, {}).name;
 }
@@ -133,12 +140,15 @@ Status write_part_file(const PartFile& file, const std::map<std::string, StoredA
 Result<StoredArray> read_part_file(const PartFile& file, const std::string& name) {
   auto opened = open(file);
   if (!opened) return failure(opened.error());
+  std::string names;
+  std::size_t others = 0;
   while (opened->left() > 0) {
     const std::uint64_t offset = opened->offset;
     const Result<ArrayHead> head = read_head(file, *opened);
     if (!head) return failure(head.error());
     StoredArray array{{static_cast<ElementKind>(head->kind), head->width, head->rows}, {}};
     if (!has_name(*head, name)) {
+      if (others++ < kArraysNamed) names += (names.empty() ? "" : ", ") + name_of(*head);
       opened->offset += array.shape.size_bytes();
       opened->stream.seekg(static_cast<std::streamoff>(opened->offset));
       continue;
@@ -154,7 +164,9 @@ Result<StoredArray> read_part_file(const PartFile& file, const std::string& name
   return failure({.kind = ErrorClass::kNotFound,
                   .operation = "read part",
                   .path = file.path,
-                  .cause = fmt::format("there is no array {}", name)});
+                  .cause = fmt::format("there is no array {}; it has {}{}", name,
+                                       names.empty() ? "none" : names,
+                                       others > kArraysNamed ? " and others" : "")});
 }
 
 }  // namespace forebay::flow

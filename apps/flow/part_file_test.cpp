@@ -41,7 +41,9 @@ TEST(PartFile, arrays_are_found_by_name) {
     EXPECT_EQ(array->shape, some_array(part).shape);
     EXPECT_EQ(array->bytes, some_array(part).bytes);
   }
-  EXPECT_EQ(read_part_file(file, "fir").error().kind(), ErrorClass::kNotFound);
+  const auto missing = read_part_file(file, "fir");
+  EXPECT_EQ(missing.error().kind(), ErrorClass::kNotFound);
+  EXPECT_EQ(missing.error().cause(), "there is no array fir; it has first, second, third");
 }
 
 /// Counts what cannot be read; what can must be what was written.

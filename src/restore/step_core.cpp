@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/name_list.hpp"
 #include "format/contested.hpp"
 #include "restore/part_finder.hpp"
 
@@ -77,7 +78,12 @@ Error StepCore::missing(std::string_view field, const std::string& what) const {
 
 Result<const StoredField*> StepCore::field_of(std::string_view name, FieldKind kind) const {
   const StoredField* const field = find(name);
-  if (field == nullptr) return failure(missing(name, "it is"));
+  if (field == nullptr) {
+    NameList all;
+    for (const StoredField& known : fields_)
+      all.add(known.name);
+    return failure(with_note(missing(name, "it is"), "fields that are here: " + all.text()));
+  }
   if (field->kind == kind) return field;
   const bool is_global = field->kind == FieldKind::kGlobal;
   return failure(failed(ErrorClass::kInvalidArgument, name,

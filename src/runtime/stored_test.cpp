@@ -166,6 +166,9 @@ TEST_F(Stored, what_is_not_there_is_named) {
   const auto field = step.read("heat", Part{0}, std::span(&one, 1)).wait();
   ASSERT_EQ(error_class(field), ErrorClass::kNotFound);
   EXPECT_TRUE(mentions(field.error(), "step 5, field heat")) << field.error().message();
+  EXPECT_TRUE(mentions(field.error(), "fields that are here: ")) << field.error().message();
+  for (const StoredField& known : step.fields())
+    EXPECT_TRUE(mentions(field.error(), known.name)) << field.error().message();
   const auto part = step.read("speed", Part{77}, std::span(&one, 1)).wait();
   ASSERT_EQ(error_class(part), ErrorClass::kNotFound);
   EXPECT_TRUE(mentions(part.error(), "part 77")) << part.error().message();

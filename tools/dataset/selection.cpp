@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/name_list.hpp"
 #include "format/contested.hpp"
 
 namespace forebay::dataset_tool {
@@ -21,16 +22,16 @@ Result<std::shared_ptr<const StepCatalog>> step_of(Catalog& catalog,
 }
 
 Status check_field(const StepCatalog& step, const std::string& path, const std::string& name) {
-  std::string all;
+  NameList all;
   for (const format::StepField& field : step.fields()) {
     if (field.definition.name == name) return {};
-    all += (all.empty() ? "" : ", ") + field.definition.name;
+    all.add(field.definition.name);
   }
   return failure({.kind = ErrorClass::kNotFound,
                   .operation = "select",
                   .path = path,
                   .cause = "step " + std::to_string(step.entry().step) + " has no field " + name +
-                           "; it has " + (all.empty() ? "none" : all)});
+                           "; it has " + all.text()});
 }
 
 Result<Selected> select(const Selection& selection) {
