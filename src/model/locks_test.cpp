@@ -142,6 +142,39 @@ TEST(SeveralUnits, are_taken_one_after_the_other) {
   EXPECT_EQ(recorder.lost[1].range, (ByteRange{8_KiB, 4_KiB}));
 }
 
+TEST(LockedBytes, beyond_those_that_are_moved_take_locks_and_no_server) {
+  Machine machine = lock_machine();
+  machine.client.link_latency_us = 10;
+  StorageModel model(machine);
+  Recorder recorder;
+  Request at_end = read_of(0, {1_MiB, 0});
+  at_end.locked_bytes = 1_MiB;
+  model.submit(us(0), at_end);
+  model.submit(us(100), write_of(1, {1_MiB, 4_KiB}));
+  model.advance(kEnd, recorder);
+  EXPECT_EQ(recorder.answered(0), us(0)) << "it moves nothing";
+  EXPECT_EQ(recorder.answered(1), us(100 + 500 + 1000 + 10)) << "the lock was the reader's";
+  ASSERT_EQ(recorder.lost.size(), 1U);
+  EXPECT_EQ(recorder.lost[0].client, 0U);
+  EXPECT_EQ(recorder.lost[0].range, (ByteRange{1_MiB, 1_MiB}));
+  EXPECT_EQ(model.counters(ServerName{.index = 0}).requests, 1U);
+  EXPECT_EQ(model.counters(ClientId{0}).bytes_read, 0U);
+}
+
+TEST(LockedBytes, of_a_short_read_are_those_asked_for_and_it_pays_for_those_there_are) {
+  StorageModel model(lock_machine());
+  Recorder recorder;
+  Request is_short = read_of(0, {0, 4_KiB});
+  is_short.locked_bytes = 4_MiB;
+  model.submit(us(0), is_short);
+  model.submit(us(5000), write_of(1, {3_MiB, 4_KiB}));
+  model.advance(kEnd, recorder);
+  EXPECT_EQ(recorder.answered(0), us(1000));
+  EXPECT_EQ(recorder.answered(1), us(5000 + 500 + 1000));
+  EXPECT_EQ(model.counters(ServerName{.index = 0}).requests, 2U);
+  EXPECT_EQ(model.counters(ServerName{.index = 0}).bytes_read, 4_KiB);
+}
+
 TEST(WholeFile, is_one_lock_and_each_file_has_its_own) {
   Machine machine = lock_machine();
   machine.locks.unit = LockUnit::kFile;

@@ -128,6 +128,21 @@ TEST(GrownLock, of_readers_is_shared_until_somebody_writes) {
   EXPECT_EQ(recorder.lost.size(), 2U);
 }
 
+TEST(GrownLock, of_a_read_that_moves_nothing_is_called_back_like_any_other) {
+  StorageModel model(growing_machine());
+  Recorder recorder;
+  Request at_end = read_of(0, 2);
+  at_end.range.size = 0;
+  at_end.locked_bytes = 1_MiB;
+  model.submit(us(0), at_end);
+  model.submit(us(100), write_of(1, 2));
+  model.advance(kEnd, recorder);
+  EXPECT_EQ(recorder.answered(0), us(0));
+  EXPECT_EQ(recorder.answered(1), us(100 + 500 + 1000));
+  ASSERT_EQ(recorder.lost.size(), 1U);
+  EXPECT_EQ(recorder.lost[0].client, 0U);
+}
+
 TEST(GrownLock, of_a_reader_who_writes_is_no_hindrance_to_itself) {
   StorageModel model(growing_machine());
   Recorder recorder;

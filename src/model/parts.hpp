@@ -22,8 +22,9 @@ struct PartState {
   std::uint32_t station = 0;
   ClientId client = 0;
   LockMode mode = LockMode::kShared;
-  PartIndex next = kNoPart;  ///< behind it in the queue
-  ByteRange range = {};
+  PartIndex next = kNoPart;      ///< behind it in the queue
+  ByteRange range = {};          ///< that it locks
+  std::uint64_t bytes = 0;       ///< of them, that it moves
   std::uint64_t first_unit = 0;  ///< of the locks it takes, all before `unit` being taken
   std::uint64_t unit = 0;
   std::uint64_t units_end = 0;

@@ -192,7 +192,7 @@ void StorageModel::Impl::arrive(std::uint32_t slot) {
   ++client.under_way;
   client.under_way_most = std::max(client.under_way_most, client.under_way);
   if (!is_on_bytes(request.kind)) return send_name_operation(slot);
-  const std::vector<Part> parts = cut(request.layout, request.range,
+  const std::vector<Part> parts = cut(request.layout, request.locked(),
                                       {.server_count = machine_.server_count(),
                                        .request_bytes_max = machine_.client.request_bytes_max});
   if (parts.empty()) return answer(slot);
@@ -217,7 +217,8 @@ void StorageModel::Impl::send_part(std::uint32_t slot, const Part& part) {
                   .station = part.server,
                   .client = request.client,
                   .mode = writes ? LockMode::kExclusive : LockMode::kShared,
-                  .range = part.range};
+                  .range = part.range,
+                  .bytes = intersect(part.range, request.range).size};
   if (locks_grow()) {
     state.lock_range = {object_offset_of(request.layout, part.range.offset), part.range.size};
     return take_object_lock(flow_.parts.add(state));
@@ -321,6 +322,7 @@ void StorageModel::Impl::note_going(const std::vector<std::uint32_t>& going) {
 }
 
 void StorageModel::Impl::locked(PartIndex part) {
+  if (flow_.parts[part].bytes == 0) return part_over(part);
   const bool writes = flow_.parts[part].mode == LockMode::kExclusive;
   if (writes && !links_.empty()) return take_link(part);
   to_server(part);
@@ -328,7 +330,7 @@ void StorageModel::Impl::locked(PartIndex part) {
 
 void StorageModel::Impl::take_link(PartIndex part) {
   PartState& state = flow_.parts[part];
-  state.path_ns = static_cast<double>(state.range.size) * costs_.link_ns_per_byte();
+  state.path_ns = static_cast<double>(state.bytes) * costs_.link_ns_per_byte();
   const bool writes = state.mode == LockMode::kExclusive;
   Path& link = links_[state.client * kLinksOfClient + (writes ? 0U : 1U)];
   link.enter(flow_, part);
@@ -347,7 +349,7 @@ void StorageModel::Impl::to_server(PartIndex part) {
   PartState& state = flow_.parts[part];
   const Cost& cost = costs_.of(request_of(part).kind, state.station);
   state.latency = cost.latency;
-  state.path_ns = cost.turn_ns + static_cast<double>(state.range.size) * cost.turn_ns_per_byte;
+  state.path_ns = cost.turn_ns + static_cast<double>(state.bytes) * cost.turn_ns_per_byte;
   state.takes_path = cost.takes_path;
   stations_[state.station].arrive(flow_, now_, part);
 }
@@ -357,8 +359,8 @@ void StorageModel::Impl::served(PartIndex part) {
   const RequestKind kind = request_of(part).kind;
   ServerCounters& server = stations_[state.station].counters();
   ++server.requests;
-  if (kind == RequestKind::kRead) server.bytes_read += state.range.size;
-  if (kind == RequestKind::kWrite) server.bytes_written += state.range.size;
+  if (kind == RequestKind::kRead) server.bytes_read += state.bytes;
+  if (kind == RequestKind::kWrite) server.bytes_written += state.bytes;
   if (kind == RequestKind::kRead && !links_.empty()) return take_link(part);
   part_over(part);
 }
@@ -369,7 +371,9 @@ void StorageModel::Impl::part_over(PartIndex part) {
   flow_.parts.release(part);
   RequestState& request = requests_[state.request];
   if (--request.parts_left == 0) {
-    flow_.agenda.note({now_ + costs_.link_latency(), EventKind::kAnswered, 0, state.request});
+    const bool moves_nothing = is_on_bytes(wanted.kind) && wanted.range.empty();
+    const Time link = moves_nothing ? Time{} : costs_.link_latency();
+    flow_.agenda.note({now_ + link, EventKind::kAnswered, 0, state.request});
   }
   release_locks(state, wanted);
 }

@@ -6,6 +6,7 @@
 
 #include <forebay/range.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -35,10 +36,15 @@ struct Request {
   ClientId client = 0;  ///< below the machine's client.count
   RequestKind kind = RequestKind::kRead;
   FileId file = 0;         ///< of kRead and kWrite: whose locks are taken
-  ByteRange range = {};    ///< of kRead and kWrite; no bytes: finished at once
+  ByteRange range = {};    ///< of kRead and kWrite: the bytes that are moved, and paid for
   Layout layout = {};      ///< of kRead and kWrite
   std::uint64_t name = 0;  ///< of operations on names: name_hash()
   std::uint64_t tag = 0;   ///< the caller's own; comes back with the answer
+  /// Of kRead and kWrite: how many bytes from the first are locked, if more than are moved. A read
+  /// past the end of a file locks what is not there. With none of either it is finished at once.
+  std::uint64_t locked_bytes = 0;
+
+  ByteRange locked() const noexcept { return {range.offset, std::max(range.size, locked_bytes)}; }
 };
 
 enum class RequestId : std::uint64_t {};

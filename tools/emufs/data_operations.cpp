@@ -83,12 +83,12 @@ void read(fuse_req_t request, fuse_ino_t, std::size_t size, off_t offset, fuse_f
   const auto got = read_all(file.descriptor.get(), buffer.get(), range);
   if (!got) return call.fail(got.error());
   // Past the end of the file the kernel keeps zeros of the whole range: another client's write
-  // there must take them away, so the lock covers them, too.
-  const std::size_t locked = file_system.has_shared_caches() ? size : *got;
-  call.answer(call.on_bytes(RequestKind::kRead, *file.inode, {range.offset, locked}),
-              [request, got = *got, buffer = std::move(buffer)] {
-                fuse_reply_buf(request, buffer.get(), got);
-              });
+  // there must take them away, so the lock covers them, too. Only bytes that are there cost.
+  auto cost = call.on_bytes(RequestKind::kRead, *file.inode, {range.offset, *got});
+  if (file_system.has_shared_caches()) cost.locked_bytes = size;
+  call.answer(cost, [request, got = *got, buffer = std::move(buffer)] {
+    fuse_reply_buf(request, buffer.get(), got);
+  });
 }
 
 /// What comes through a pipe must be in memory to be recorded.

@@ -287,10 +287,11 @@ std::vector<ByteRange> Timekeeper::pages_under_way(const model::LockLost& lost) 
   for (const auto& [ticket, waiting] : waiting_) {
     const model::Request& request = waiting.request;
     const bool same = request.client == lost.client && request.file == lost.file;
-    if (!same || !is_on_bytes(request.kind) || request.range.empty()) continue;
-    const std::uint64_t first = request.range.offset / kCachePageBytes * kCachePageBytes;
+    const ByteRange bytes = request.locked();
+    if (!same || !is_on_bytes(request.kind) || bytes.empty()) continue;
+    const std::uint64_t first = bytes.offset / kCachePageBytes * kCachePageBytes;
     const std::uint64_t end =
-        (request.range.end() + kCachePageBytes - 1) / kCachePageBytes * kCachePageBytes;
+        (bytes.end() + kCachePageBytes - 1) / kCachePageBytes * kCachePageBytes;
     const ByteRange both = intersect({first, end - first}, lost.range);
     if (!both.empty()) pages.push_back(both);
   }

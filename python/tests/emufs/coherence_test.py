@@ -213,6 +213,21 @@ def test_read_past_the_end_is_forgotten_when_another_client_writes_there(
         assert os.pread(second, PAGE, 0) == text
 
 
+@pytest.mark.parametrize("locks", ["stripe", "object"])
+def test_read_past_the_end_is_billed_for_the_bytes_that_are_there(
+    emufs, machine_file, opened, locks
+):
+    machine = machine_file("free", locks=locks, page_cache="false")
+    mount = emufs("--machine", machine, clients=2)
+    (mount.clients[0] / "a").write_bytes(b"x" * PAGE)
+    reader = opened(mount.clients[1] / "a")
+    before = mount.stat()["totals"]
+    assert os.pread(reader, 1 << 20, PAGE) == b""
+    assert mount.stat()["totals"]["bytes_read"] == before["bytes_read"]
+    assert os.pread(reader, 1 << 20, 0) == b"x" * PAGE
+    assert mount.stat()["totals"]["bytes_read"] == before["bytes_read"] + PAGE
+
+
 def copied_by_kernel(source, target, size) -> int:
     return os.copy_file_range(source, target, size, 0, 0)
 
