@@ -115,5 +115,7 @@ def _refusal(path: str, name: str, value: str, error: OSError) -> str:
         errno.EINVAL: f"{path}: its machine cannot have {name} {value}; see `forebay machine show`",
         errno.EEXIST: f"{path} has data, and is cut already; set the layout of an empty file",
         errno.ENOENT: f"{path}: there is no such file in the mount; name it from the mount point",
+        errno.EXDEV: f"{path}: the name leads out of the mount; name a file in it",
+        errno.EMFILE: f"{path} takes no further eio fault; run `forebay emufs fault clear {path}`",
     }
     return texts.get(error.errno) or _explanation(path, error)

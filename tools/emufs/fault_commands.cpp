@@ -5,8 +5,11 @@
 #include <cerrno>
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "tools/emufs/file_system.hpp"
 
@@ -43,6 +46,18 @@ std::optional<FaultOn> fault_on(const std::string& on) {
   return std::nullopt;
 }
 
+/// A descriptor that only names a file or folder (O_PATH). Neither ".." nor a link leads out of the
+/// backing folder: that gives EXDEV, whether or not something is there.
+Outcome<Descriptor> named_below(const Inode& root, const std::string& path) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH;
+  Descriptor named(
+      static_cast<int>(::syscall(SYS_openat2, root.fd(), path.c_str(), &how, sizeof(how))));
+  if (!named) return fails(errno);
+  return named;
+}
+
 int add_eio(FileSystem& file_system, const json& command) {
   const std::string path = word(command, "path", "");
   const auto offset = whole(command, "offset", 0);
@@ -51,13 +66,13 @@ int add_eio(FileSystem& file_system, const json& command) {
   if (path.empty() || path.front() == '/' || !offset || !size) return EINVAL;
   const auto when = fault_on(on);
   if (!when) return EINVAL;
-  const int root = file_system.inodes.root().fd();
-  auto held = std::make_shared<Descriptor>(::openat(root, path.c_str(), O_PATH | O_CLOEXEC));
+  auto named = named_below(file_system.inodes.root(), path);
+  if (!named) return named.error();
+  auto held = std::make_shared<Descriptor>(std::move(*named));
   struct stat file{};
-  if (!*held || ::fstat(held->get(), &file) != 0) return errno;
-  file_system.faults.add(
+  if (::fstat(held->get(), &file) != 0) return errno;
+  return file_system.faults.add(
       {id_of({file.st_dev, file.st_ino}), path, {*offset, *size}, *when, std::move(held)});
-  return 0;
 }
 
 std::optional<ServerCondition> condition_of(const std::string& state, double slowness) {

@@ -35,7 +35,8 @@ class ServerFaults {
 
 /// {"kind": "eio", "path", "offset", "size", "on"}, {"kind": "enospc", "after"},
 /// {"kind": "edquot", "uid", "limit"}, {"kind": "server", "number", "metadata", "state",
-/// "slowness"} or {"kind": "clear"}. The errno, or 0.
+/// "slowness"} or {"kind": "clear"}. The errno, or 0. A path is looked up below the mount's root
+/// with the rights that this thread has in file systems.
 int command_fault(FileSystem& file_system, std::string_view text);
 
 }  // namespace forebay::emufs

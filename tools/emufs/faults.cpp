@@ -6,9 +6,11 @@
 
 namespace forebay::emufs {
 
-void Faults::add(ByteFault fault) {
+int Faults::add(ByteFault fault) {
   const std::lock_guard lock(mutex_);
+  if (byte_faults_.size() >= kByteFaultsMax) return EMFILE;
   byte_faults_.push_back(std::move(fault));
+  return 0;
 }
 
 void Faults::set_space(std::uint64_t bytes) {

@@ -33,6 +33,9 @@ struct ByteFault {
   std::shared_ptr<const Descriptor> held = nullptr;
 };
 
+/// Each fault holds a descriptor of the process.
+inline constexpr std::size_t kByteFaultsMax = 256;
+
 /// How much of a write is let through; with none of it, why.
 struct WriteVerdict {
   std::uint64_t bytes = 0;
@@ -42,7 +45,8 @@ struct WriteVerdict {
 /// Any thread.
 class Faults {
  public:
-  void add(ByteFault fault);
+  /// The errno, or 0: EMFILE if there are kByteFaultsMax already.
+  int add(ByteFault fault);
   /// ENOSPC after so many more bytes.
   void set_space(std::uint64_t bytes);
   /// EDQUOT from writes of this user beyond this length of a file.

@@ -37,6 +37,16 @@ TEST(Faults, eio_of_syncs_is_of_syncs_alone) {
   EXPECT_EQ(faults.on_sync(1), 0);
 }
 
+TEST(Faults, eio_is_refused_beyond_the_most_that_are_held) {
+  Faults faults;
+  for (std::size_t i = 0; i < kByteFaultsMax; ++i)
+    ASSERT_EQ(faults.add({.file = 1, .range = {i, 1}}), 0);
+  EXPECT_EQ(faults.add({.file = 1, .range = {1000, 1}}), EMFILE);
+  EXPECT_EQ(faults.on_read(1, {1000, 1}), 0);
+  faults.clear();
+  EXPECT_EQ(faults.add({.file = 1, .range = {1000, 1}}), 0);
+}
+
 TEST(Faults, space_runs_out_where_it_ends_and_not_before) {
   Faults faults;
   faults.set_space(150);

@@ -8,6 +8,7 @@
 #include <sys/xattr.h>
 
 #include "tools/emufs/call.hpp"
+#include "tools/emufs/caller_rights.hpp"
 #include "tools/emufs/control.hpp"
 
 namespace forebay::emufs {
@@ -66,6 +67,8 @@ int set_ours(const Call& call, Inode& inode, std::string_view name, std::string_
   if (name == "layout") return EACCES;
   if (is_layout(name)) return call.file_system().layouts.set(inode, name, value);
   if (&inode != &call.file_system().inodes.root()) return EACCES;
+  // A fault names its file by a path: the caller must be able to reach that.
+  const CallerRights rights(call);
   return control(call.file_system(), name, value);
 }
 

@@ -12,6 +12,7 @@ import pytest
 
 REQUEST = 65536
 NOBODY = 65534
+EIO_FAULTS_MAX = 256
 
 
 def errno_of(function, *arguments):
@@ -136,6 +137,65 @@ def test_a_path_that_is_not_there(emufs, machine_file):
     with pytest.raises(OSError) as failed:
         mount.command(kind="eio", path="nowhere")
     assert failed.value.errno == errno.ENOENT
+
+
+@pytest.mark.parametrize("path", ["../secret", "sub/../../secret", "out", "absolute", "out/x"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_path_of_a_fault_does_not_lead_out_of_the_mount(
+    emufs, machine_file, tmp_path, path, exists
+):
+    mount = emufs("--machine", machine_file("free"))
+    if exists:
+        (tmp_path / "secret").write_bytes(b"")
+    (mount.path / "sub").mkdir()
+    (mount.path / "out").symlink_to("../secret")
+    (mount.path / "absolute").symlink_to(tmp_path / "secret")
+    assert errno_of(lambda: mount.command(kind="eio", path=path)) == errno.EXDEV
+
+
+def test_path_of_a_fault_follows_links_inside_the_mount(emufs, machine_file):
+    mount = emufs("--machine", machine_file("free"))
+    (mount.path / "sub").mkdir()
+    (mount.path / "a").write_bytes(b"x")
+    (mount.path / "sub" / "link").symlink_to("../a")
+    mount.command(kind="eio", path="sub/link", on="write")
+    file = os.open(mount.path / "a", os.O_WRONLY)
+    assert errno_of(os.write, file, b"x") == errno.EIO
+    os.close(file)
+
+
+def test_path_of_a_fault_is_looked_up_with_the_rights_of_the_caller(mount):
+    (mount.path / "private").mkdir(mode=0o700)
+    (mount.path / "private" / "a").write_bytes(b"")
+    code = f"""
+import errno, json, os
+os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
+for name in ("a", "nowhere"):
+    try:
+        fault = json.dumps({{"kind": "eio", "path": "private/" + name}})
+        os.setxattr(".", "user.emufs.fault", fault.encode())
+        os._exit(1)
+    except OSError as error:
+        if error.errno != errno.EACCES:
+            os._exit(2)
+os._exit(7)
+"""
+    command = ["/usr/bin/python3", "-S", "-c", code]
+    assert subprocess.run(command, cwd=mount.path, timeout=30).returncode == 7
+
+
+def test_faults_beyond_the_most_that_are_held_are_refused_until_clear(mount, forebay):
+    (mount.path / "a").write_bytes(b"x")
+    descriptors = len(os.listdir(f"/proc/{mount.pid}/fd"))
+    for offset in range(EIO_FAULTS_MAX):
+        mount.command(kind="eio", path="a", offset=offset, size=1)
+    assert errno_of(lambda: mount.command(kind="eio", path="a")) == errno.EMFILE
+    assert len(os.listdir(f"/proc/{mount.pid}/fd")) <= descriptors + EIO_FAULTS_MAX
+    ran = forebay("emufs", "fault", "eio", mount.path, "a")
+    assert ran.code == 1
+    assert "emufs fault clear" in ran.err
+    mount.command(kind="clear")
+    mount.command(kind="eio", path="a")
 
 
 READ_ONE_BYTE = """
