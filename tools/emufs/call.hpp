@@ -128,6 +128,16 @@ fuse_entry_param entry_of(const FileSystem& file_system, const Found& found);
 /// model need not keep its locks.
 void forget_file(FileSystem& file_system, Inode& inode, std::uint64_t times);
 
+/// A regular file that was made, as it is whatever its name leads to by now.
+struct NewFile {
+  Descriptor descriptor;
+  Found found;
+};
+
+/// Makes a regular file with the caller's rights and opens it as `flags` say. `record` has its name
+/// and mode. The kernel is to be given `found`, or forget() it. EEXIST if the name is taken.
+Outcome<NewFile> make_file(const Call& call, const Inode& folder, Record record, int flags);
+
 /// Somebody without rights has changed the file's bytes: set-user-id bits go, as on local file
 /// systems. The errno, or 0.
 int without_set_user_id(const Call& call, const Inode& inode);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes files with the rights of the program that asked: they belong to it from the start, so that
-// no later change of owner can hit another file that has the name by then.
+// Changes names with the rights of the program that asked. What it makes belongs to it from the
+// start, so that no later change of owner can hit another file that has the name by then. What it
+// removes or moves is checked when that is done, not when the kernel looked the name up.
 #pragma once
 
 #include "tools/emufs/call.hpp"

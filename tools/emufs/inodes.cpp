@@ -64,18 +64,26 @@ Inodes::Inodes(Descriptor root, const struct stat& attributes, std::uint32_t cli
     : clients_(clients), root_(std::make_shared<Inode>(std::move(root), attributes, clients)) {}
 
 Outcome<Found> Inodes::find(const Inode& folder, const char* name) {
-  Descriptor descriptor(::openat(folder.fd(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  if (!descriptor) return fails(errno);
+  return take(Descriptor(::openat(folder.fd(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC)));
+}
+
+Outcome<Found> Inodes::adopt(int file) {
+  const std::string path = "/proc/self/fd/" + std::to_string(file);
+  return take(Descriptor(::open(path.c_str(), O_PATH | O_CLOEXEC)));
+}
+
+/// `named` may be empty, with errno.
+Outcome<Found> Inodes::take(Descriptor named) {
+  if (!named) return fails(errno);
   Found found;
-  if (::fstatat(descriptor.get(), "", &found.attributes, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) !=
-      0) {
+  if (::fstatat(named.get(), "", &found.attributes, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0) {
     return fails(errno);
   }
   const FileKey key{found.attributes.st_dev, found.attributes.st_ino};
   if (key == root_->key()) return fails(ELOOP);
   const std::lock_guard lock(mutex_);
   auto& inode = by_id_[id_of(key)];
-  if (!inode) inode = std::make_shared<Inode>(std::move(descriptor), found.attributes, clients_);
+  if (!inode) inode = std::make_shared<Inode>(std::move(named), found.attributes, clients_);
   ++inode->lookups_;
   found.inode = inode.get();
   return found;

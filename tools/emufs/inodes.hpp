@@ -113,6 +113,9 @@ class Inodes {
   Inode& root() noexcept { return *root_; }
   /// Looks up a name in a folder; counts once.
   Outcome<Found> find(const Inode& folder, const char* name);
+  /// The file of an open descriptor, which stays the caller's, whatever its name leads to by now;
+  /// counts once.
+  Outcome<Found> adopt(int file);
   /// Who knows the file then.
   Known forget(Inode& inode, std::uint64_t times);
   /// The file, counted once, so that it stays until it is forgotten; null if nobody knows it.
@@ -126,6 +129,8 @@ class Inodes {
   }
 
  private:
+  Outcome<Found> take(Descriptor named);
+
   std::uint32_t clients_;
   std::shared_ptr<Inode> root_;
   std::mutex mutex_;

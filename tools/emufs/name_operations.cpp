@@ -43,12 +43,24 @@ void answer_entry(const Call& call, const model::Request& cost, const Found& fou
       });
 }
 
-/// What making a name leads to, whatever was made.
-void answer_made(const Call& call, const Inode& folder, const std::string& name) {
-  const auto found = find(call, folder, name.c_str());
+/// Answers with a file that has got this name.
+void answer_named(const Call& call, const Inode& folder, const char* name, const Found& found) {
+  const model::Request cost = call.on_name(RequestKind::kCreate, folder, name);
+  found.inode->set_name_hash(cost.name);
+  answer_entry(call, cost, found);
+}
+
+/// What making a name leads to, unless a regular file was made. The system gives no descriptor of
+/// what it makes otherwise: another client may have moved something else to the name by now. So
+/// only a folder of the caller's gets a layout.
+void answer_made(const Call& call, const Inode& folder, const Record& record) {
+  const auto found = call.file_system().inodes.find(folder, record.name.c_str());
   if (!found) return call.fail(found.error());
-  call.file_system().layouts.on_created(folder, *found->inode);
-  answer_entry(call, call.on_name(RequestKind::kCreate, folder, name.c_str()), *found);
+  const bool is_own = found->attributes.st_uid == call.user();
+  if (record.kind == RecordKind::kMkdir && found->inode->kind() == S_IFDIR && is_own) {
+    call.file_system().layouts.on_created(folder, *found->inode);
+  }
+  answer_named(call, folder, record.name.c_str(), *found);
 }
 
 /// The record of what was made, with what it is now.
@@ -66,10 +78,12 @@ void keep_made(Recording& recording, const Inode& folder, Record record) {
   recording.keep(record);
 }
 
-template <class Make>
-int make_as_caller(const Call& call, const Inode& folder, Make make_it) {
+/// The kernel has checked the rights to what it found under a name. Another client may have moved
+/// something else there since, or changed the rights of the folder: so the system checks again.
+template <class Change>
+int as_caller(const Call& call, Change change) {
   const CallerRights rights(call);
-  return errno_of(make_it(folder));
+  return errno_of(change());
 }
 
 template <class Make>
@@ -78,11 +92,11 @@ void make(fuse_req_t request, fuse_ino_t parent, const Record& record, Make make
   const Inode& folder = call.inode(parent);
   {
     Recording recording(call.file_system().recorder.get());
-    const int made = make_as_caller(call, folder, make_it);
+    const int made = as_caller(call, [&] { return make_it(folder); });
     if (made != 0) return call.fail(made);
     keep_made(recording, folder, record);
   }
-  answer_made(call, folder, record.name);
+  answer_made(call, folder, record);
 }
 
 void lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
@@ -111,9 +125,17 @@ void forget_many(fuse_req_t request, std::size_t count, fuse_forget_data* forget
   fuse_reply_none(request);
 }
 
+void make_regular(const Call& call, const Inode& folder, const char* name, mode_t mode) {
+  const auto made =
+      make_file(call, folder, {.kind = RecordKind::kCreate, .name = name, .mode = mode}, O_WRONLY);
+  if (!made) return call.fail(made.error());
+  answer_named(call, folder, name, made->found);
+}
+
 void make_node(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
-  const auto kind = S_ISREG(mode) ? RecordKind::kCreate : RecordKind::kMknod;
-  make(request, parent, {.kind = kind, .name = name, .size = device},
+  const Call call(request);
+  if (S_ISREG(mode)) return make_regular(call, call.inode(parent), name, mode);
+  make(request, parent, {.kind = RecordKind::kMknod, .name = name, .size = device},
        [=](const Inode& folder) { return ::mknodat(folder.fd(), name, mode, device); });
 }
 
@@ -139,9 +161,9 @@ void link(fuse_req_t request, fuse_ino_t node, fuse_ino_t parent, const char* na
     recording.keep(
         {.kind = RecordKind::kLink, .file = inode.id(), .folder = folder.id(), .name = name});
   }
-  const auto found = find(call, folder, name);
+  const auto found = call.file_system().inodes.adopt(inode.fd());
   if (!found) return call.fail(found.error());
-  answer_entry(call, call.on_name(RequestKind::kCreate, folder, name), *found);
+  answer_named(call, folder, name, *found);
 }
 
 model::FileId id_at(const Inode& folder, const char* name) {
@@ -166,7 +188,7 @@ void remove(fuse_req_t request, fuse_ino_t parent, const char* name, int flags) 
   {
     Recording recording(call.file_system().recorder.get());
     const model::FileId file = recording.is_on() ? id_at(folder, name) : 0;
-    removed = errno_of(::unlinkat(folder.fd(), name, flags));
+    removed = as_caller(call, [&] { return ::unlinkat(folder.fd(), name, flags); });
     const auto kind = flags == 0 ? RecordKind::kUnlink : RecordKind::kRmdir;
     if (removed == 0) {
       recording.keep({.kind = kind, .file = file, .folder = folder.id(), .name = name});
@@ -198,7 +220,8 @@ void rename(fuse_req_t request,
   {
     Recording recording(call.file_system().recorder.get());
     const model::FileId file = recording.is_on() ? id_at(from, name) : 0;
-    renamed = errno_of(::renameat2(from.fd(), name, to.fd(), to_name, flags));
+    renamed =
+        as_caller(call, [&] { return ::renameat2(from.fd(), name, to.fd(), to_name, flags); });
     if (renamed == 0) {
       recording.keep({.kind = RecordKind::kRename,
                       .file = file,

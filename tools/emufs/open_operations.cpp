@@ -132,28 +132,16 @@ Outcome<Descriptor> make_as_caller(const Call& call,
   return file;
 }
 
-/// Makes the file; EEXIST if somebody was quicker.
-Outcome<Made> make_backing(const Call& call, Inode& folder, Record record, int flags) {
-  const char* name = record.name.c_str();
-  Recording recording(call.file_system().recorder.get());
-  auto file = make_as_caller(call, folder, record, flags);
-  if (!file) return fails(file.error());
-  struct stat is{};
-  if (::fstat(file->get(), &is) != 0) {
-    recording.miss(errno);
-    return fails(errno);
-  }
-  record.file = id_of({is.st_dev, is.st_ino});
-  record.folder = folder.id();
-  record.mode = is.st_mode;
-  record.user = is.st_uid;
-  record.group = is.st_gid;
-  recording.keep(record);
-  const auto found = call.file_system().inodes.find(folder, name);
-  if (!found) return fails(found.error());
+/// Makes the file and opens it; EEXIST if another client was quicker.
+Outcome<Made> make_backing(
+    const Call& call, const Inode& folder, const char* name, mode_t mode, int flags) {
+  auto made =
+      make_file(call, folder, {.kind = RecordKind::kCreate, .name = name, .mode = mode}, flags);
+  if (!made) return fails(made.error());
+  Inode& inode = *made->found.inode;
   auto opened = std::make_unique<OpenFile>(
-      OpenFile{std::move(*file), found->inode, reader_of(call, *found->inode, flags)});
-  return Made{*found, std::move(opened)};
+      OpenFile{std::move(made->descriptor), &inode, reader_of(call, inode, flags)});
+  return Made{made->found, std::move(opened)};
 }
 
 bool is_in_group(const Call& call, gid_t group) {
@@ -198,11 +186,8 @@ void create(
   Call call(request);
   Inode& folder = call.inode(parent);
   auto cost = call.on_name(RequestKind::kCreate, folder, name);
-  auto made = make_backing(call, folder, {.kind = RecordKind::kCreate, .name = name, .mode = mode},
-                           info->flags);
-  if (made) {
-    call.file_system().layouts.on_created(folder, *made->found.inode);
-  } else if (made.error() == EEXIST && (info->flags & O_EXCL) == 0) {
+  auto made = make_backing(call, folder, name, mode, info->flags);
+  if (!made && made.error() == EEXIST && (info->flags & O_EXCL) == 0) {
     made = open_existing(call, folder, name, info->flags);
     cost.kind = RequestKind::kOpen;
     if (made && (info->flags & O_TRUNC) != 0) call.forget_pages_of_others(*made->found.inode);
@@ -227,6 +212,27 @@ void flush(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) {
 }
 
 }  // namespace
+
+Outcome<NewFile> make_file(const Call& call, const Inode& folder, Record record, int flags) {
+  FileSystem& file_system = call.file_system();
+  Recording recording(file_system.recorder.get());
+  auto file = make_as_caller(call, folder, record, flags);
+  if (!file) return fails(file.error());
+  // By now another client may have renamed a file over the name, or removed it.
+  const auto found = file_system.inodes.adopt(file->get());
+  if (!found) {
+    recording.miss(found.error());
+    return fails(found.error());
+  }
+  record.file = found->inode->id();
+  record.folder = folder.id();
+  record.mode = found->attributes.st_mode;
+  record.user = found->attributes.st_uid;
+  record.group = found->attributes.st_gid;
+  recording.keep(record);
+  file_system.layouts.on_created(folder, *found->inode);
+  return NewFile{std::move(*file), *found};
+}
 
 void add_open_operations(fuse_lowlevel_ops& operations) {
   operations.open = open;
