@@ -2,12 +2,10 @@
 #include "cube/anchor.hpp"
 
 #include <algorithm>
-#include <new>
 
 #include <gtest/gtest.h>
 
 #include "cube/anchor_text.hpp"
-#include "cube/at_once.hpp"
 #include "cube/testing.hpp"
 
 namespace forebay::cube {
@@ -250,13 +248,6 @@ TEST(Anchor, attributes_without_quotes_take_time_as_the_text_is_long) {
     text += " rowwise=false";
   const std::string quoted = with_quotes(text + "/></metrics>");
   EXPECT_EQ(std::ranges::count(quoted, '"'), 2 * kAttributes);
-}
-
-TEST(Anchor, threads_without_memory_are_an_error) {
-  const Status done =
-      for_each_at_once(8, 2, [](std::uint64_t, unsigned) -> Status { throw std::bad_alloc(); });
-  ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().kind(), ErrorClass::kLimit);
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "cube/at_once.hpp"
 #include "cube/inflater.hpp"
 #include "cube/packing_plan.hpp"
 #include "cube/profile_writer.hpp"
+#include "runner/at_once.hpp"
 
 namespace forebay::cube {
 
@@ -128,10 +128,12 @@ class PackedRows {
     const std::uint64_t ahead = std::min<std::uint64_t>(rows.size(), kRowsAhead * writer_.threads);
     for (const RowChunk& row : std::span(rows).first(ahead))
       writer_.rows.expect(row);
-    return for_each_at_once(rows.size(), writer_.threads, [&](std::uint64_t i, unsigned thread) {
-      if (i + ahead < rows.size()) writer_.rows.expect(rows[i + ahead]);
-      return pack_row(rows[i], thread, packed_[i]);
-    });
+    return runner::for_each_at_once(rows.size(), writer_.threads,
+                                    [&](std::uint64_t i, unsigned thread) {
+                                      if (i + ahead < rows.size())
+                                        writer_.rows.expect(rows[i + ahead]);
+                                      return pack_row(rows[i], thread, packed_[i]);
+                                    });
   }
 
   Status pack_row(const RowChunk& which, unsigned thread, std::vector<std::byte>& into) {

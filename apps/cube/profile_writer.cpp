@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "cube/at_once.hpp"
+#include "runner/at_once.hpp"
 
 namespace forebay::cube {
 
@@ -63,11 +63,13 @@ Status write_plain_rows(const ProfileWriter& writer,
   for (const RowChunk& chunk : chunks.first(ahead))
     writer.rows.expect(chunk);
   // The frame is one more turn, the first: it is written while rows are computed.
-  return for_each_at_once(chunks.size() + 1, writer.threads, [&](std::uint64_t i, unsigned thread) {
-    if (i == 0) return writer.output.write(frame);
-    if (i - 1 + ahead < chunks.size()) writer.rows.expect(chunks[i - 1 + ahead]);
-    return rows.write(chunks[i - 1], thread);
-  });
+  return runner::for_each_at_once(chunks.size() + 1, writer.threads,
+                                  [&](std::uint64_t i, unsigned thread) {
+                                    if (i == 0) return writer.output.write(frame);
+                                    if (i - 1 + ahead < chunks.size())
+                                      writer.rows.expect(chunks[i - 1 + ahead]);
+                                    return rows.write(chunks[i - 1], thread);
+                                  });
 }
 
 }  // namespace forebay::cube

@@ -2,14 +2,11 @@
 #include "tipsy/generate.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <optional>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "runner/at_once.hpp"
 #include "tipsy/plummer.hpp"
 #include "tipsy/record.hpp"
 #include "tipsy/writer.hpp"
@@ -58,24 +55,6 @@ class Blocks {
   const Layout& layout_;
 };
 
-/// What the threads share.
-struct Work {
-  const GenerateOptions& options;
-  const SnapshotWriter& writer;
-  const Blocks& blocks;
-  command::Progress& progress;
-  std::atomic<std::uint64_t> next_block{0};
-  std::atomic<bool> failed{false};
-  std::mutex mutex;
-  std::optional<Error> error;  // the first; guarded by mutex
-
-  void fail(const Error& reason) {
-    const std::lock_guard lock(mutex);
-    if (!error) error = reason;
-    failed = true;
-  }
-};
-
 void draw_block(const GenerateOptions& options,
                 const RecordRun& run,
                 command::Random& random,
@@ -88,21 +67,6 @@ void draw_block(const GenerateOptions& options,
       particle = draw_plummer(random, run.family, options.layout.counts.total());
     }
     encode_records(shape, particles, records.subspan(done * shape.size_bytes()));
-  }
-}
-
-void work_on(Work& work) {
-  std::vector<std::byte> records(kBlockParticles * kRecordBytesMax);
-  while (!work.failed) {
-    const std::uint64_t block = work.next_block++;
-    if (block >= work.blocks.count()) return;
-    const RecordRun run = work.blocks.at(block);
-    const auto bytes = std::span(records).first(run.bytes.size);
-    command::Random random(work.options.seed, block);
-    draw_block(work.options, run, random, bytes);
-    const Status written = work.writer.write(run.bytes.offset, bytes);
-    if (!written) work.fail(written.error());
-    work.progress.advance(run.bytes.size);
   }
 }
 
@@ -134,14 +98,18 @@ Status generate(const GenerateOptions& options) {
                              {"writing " + options.path, "bytes",
                               records_bytes(options.layout.counts, options.layout.precision)});
   progress.advance(0);  // an empty snapshot is done now
-  Work work{options, *writer, blocks, progress, {}, {}, {}, {}};
-  {
-    std::vector<std::jthread> helpers;
-    for (unsigned i = 1; i < options.threads; ++i)
-      helpers.emplace_back([&] { work_on(work); });
-    work_on(work);
-  }
-  if (work.error) return failure(*work.error);
+  std::vector<std::vector<std::byte>> records(std::max(1U, options.threads));
+  const Status written = runner::for_each_at_once(
+      blocks.count(), options.threads, [&](std::uint64_t block, unsigned worker) {
+        const RecordRun run = blocks.at(block);
+        records[worker].resize(run.bytes.size);
+        command::Random random(options.seed, block);
+        draw_block(options, run, random, records[worker]);
+        Status done = writer->write(run.bytes.offset, records[worker]);
+        progress.advance(run.bytes.size);
+        return done;
+      });
+  if (!written) return written;
   return writer->commit();
 }
 

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace forebay::cube {
+namespace forebay::runner {
 
 /// What leaves a thread as an exception ends the program.
 template <class Work>
@@ -55,4 +55,4 @@ Status for_each_at_once(std::uint64_t count, unsigned workers, const Work& work)
   return {};
 }
 
-}  // namespace forebay::cube
+}  // namespace forebay::runner
