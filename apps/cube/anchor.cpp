@@ -3,15 +3,36 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include <fmt/format.h>
 
 namespace forebay::cube {
 
 namespace {
+
 constexpr std::array<std::string_view, 5> kKinds{"EXCLUSIVE", "INCLUSIVE", "PREDERIVED_EXCLUSIVE",
                                                  "PREDERIVED_INCLUSIVE", "POSTDERIVED"};
+constexpr std::size_t kListedMetrics = 20;
+constexpr std::size_t kListedNameBytes = 80;
+
+/// The first metrics of an anchor, for an error; one without a name by its id.
+std::string metric_list(const Anchor& anchor) {
+  std::string list;
+  for (const Metric& metric :
+       std::span(anchor.metrics).first(std::min(anchor.metrics.size(), kListedMetrics))) {
+    const std::string_view name = metric.unique_name;
+    list += list.empty() ? "" : ", ";
+    list += name.empty() ? fmt::format("#{}", metric.id)
+                         : std::string(name.substr(0, kListedNameBytes));
+    if (name.size() > kListedNameBytes) list += "...";
+  }
+  if (anchor.metrics.size() > kListedMetrics)
+    list += fmt::format(" and {} others", anchor.metrics.size() - kListedMetrics);
+  return list.empty() ? "none" : list;
 }
+
+}  // namespace
 
 std::string_view name_of(MetricKind kind) noexcept {
   return kKinds[static_cast<std::size_t>(kind)];
@@ -36,10 +57,10 @@ Result<std::size_t> find_metric(const Anchor& anchor, std::string_view selector)
     if (is_selected(anchor.metrics[place], selector)) found.push_back(place);
   if (found.size() == 1) return found.front();
   if (found.empty())
-    return failure(
-        {.kind = ErrorClass::kNotFound,
-         .operation = "find a metric",
-         .cause = fmt::format("there is no metric {}; forebay cube info lists them", selector)});
+    return failure({.kind = ErrorClass::kNotFound,
+                    .operation = "find a metric",
+                    .cause = fmt::format("there is no metric {}; the profile has {}", selector,
+                                         metric_list(anchor))});
   std::string candidates;
   for (const std::size_t place : found) {
     const Metric& metric = anchor.metrics[place];
