@@ -9,7 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include "cube/byte_order.hpp"
 #include "cube/describe.hpp"
+#include "cube/index.hpp"
 #include "cube/testing.hpp"
 
 namespace forebay::cube {
@@ -139,6 +141,60 @@ TEST_F(Commands, one_changed_value_is_found_and_named) {
   EXPECT_EQ(metric.at("first").at(0).at("location"), "MPI Rank 0/OMP thread 2");
   EXPECT_TRUE(run({"diff", a_, b_, "--relative", "1e-9"}).at("ok").get<bool>());
   EXPECT_TRUE(run({"diff", a_, b_, "--absolute", "1e-6"}).at("ok").get<bool>());
+}
+
+/// A profile with two metrics named "visits", of ids 0 and 20, whose values are `first` and
+/// `second` at the root call path and location 0.
+void write_two_visits(const std::string& path, std::int16_t first, double second) {
+  Anchor anchor = testing::small_anchor();
+  anchor.metrics[1].unique_name = "visits";
+  std::vector<testing::NamedContent> members;
+  const auto add = [&](const Metric& metric, auto value) {
+    const auto index = encode_index({.rows = {0}});
+    std::string data(anchor.row_bytes(metric), '\0');
+    store(value, std::as_writable_bytes(std::span(data)));
+    members.emplace_back(data_name(metric.id), "CUBEX.DATA" + data);
+    members.emplace_back(index_name(metric.id),
+                         std::string(reinterpret_cast<const char*>(index.data()), index.size()));
+  };
+  add(anchor.metrics[0], first);
+  add(anchor.metrics[1], second);
+  members.emplace_back("anchor.xml", write_anchor(anchor));
+  testing::write_archive(path, members);
+}
+
+TEST_F(Commands, metrics_of_one_name_are_compared_in_their_order) {
+  write_two_visits(a_, 1, 2.0);
+  write_two_visits(b_, 1, 3.0);
+  EXPECT_TRUE(run({"diff", a_, a_}).at("ok").get<bool>());
+  const Json found = run({"diff", a_, b_}, kExitProblems);
+  EXPECT_TRUE(found.at("structure").empty()) << found;
+  ASSERT_EQ(found.at("metrics").size(), 1U) << found;
+  EXPECT_EQ(found.at("metrics").at(0).at("name"), "visits");
+  EXPECT_EQ(found.at("metrics").at(0).at("id"), 20);
+  EXPECT_EQ(found.at("metrics").at(0).at("first").at(0).at("b"), 3.0);
+}
+
+TEST_F(Commands, a_metric_more_of_one_name_is_a_difference) {
+  write_two_visits(a_, 1, 2.0);
+  Anchor anchor = testing::small_anchor();
+  anchor.metrics.pop_back();
+  testing::write_archive(b_, {{"anchor.xml", write_anchor(anchor)}});
+  EXPECT_EQ(run({"diff", a_, b_}, kExitProblems).at("structure"),
+            Json({"metric visits#20 is in the first file only"}));
+  EXPECT_EQ(run({"diff", b_, a_}, kExitProblems).at("structure"),
+            Json({"metric visits#20 is in the second file only"}));
+}
+
+TEST_F(Commands, an_unknown_metric_is_answered_with_those_there_are) {
+  make(a_);
+  const auto message = [&] {
+    return run({"values", a_, "--metric", "nope"}, kExitFailed).value("message", "");
+  };
+  EXPECT_TRUE(message().ends_with("no metric nope; the profile has visits, time, min_time"))
+      << message();
+  make(a_, {"--metrics", "25", "--cnodes", "20"});
+  EXPECT_TRUE(message().ends_with(" and 5 others")) << message();
 }
 
 TEST_F(Commands, another_structure_is_told_before_values) {

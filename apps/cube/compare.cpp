@@ -114,6 +114,7 @@ class ValueComparison {
   Json metric_json(const Pair& pair, const MetricDifferences& found) const {
     const Metric& metric = a_.anchor().metrics[pair.metrics[0]];
     return {{"name", metric.unique_name},
+            {"id", metric.id},
             {"differences", found.count},
             {"largest_absolute", number(found.largest.absolute)},
             {"largest_relative", number(found.largest.relative)},

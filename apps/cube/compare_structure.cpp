@@ -13,13 +13,21 @@ namespace forebay::cube {
 
 namespace {
 
-using MetricPlaces = std::map<std::string, std::size_t>;
+/// Metrics by their unique names; those of one name in the order of the description.
+using MetricPlaces = std::map<std::string, std::vector<std::size_t>>;
 
 MetricPlaces places_of(const Anchor& anchor) {
   MetricPlaces places;
   for (std::size_t i = 0; i < anchor.metrics.size(); ++i)
-    places.emplace(anchor.metrics[i].unique_name, i);
+    places[anchor.metrics[i].unique_name].push_back(i);
   return places;
+}
+
+/// The name of the metric at `equals[n]`, with its id if `equals` lists several of that name.
+std::string label_of(const Anchor& anchor, const std::vector<std::size_t>& equals, std::size_t n) {
+  const Metric& metric = anchor.metrics[equals[n]];
+  if (equals.size() == 1 && !metric.unique_name.empty()) return metric.unique_name;
+  return fmt::format("{}#{}", metric.unique_name, metric.id);
 }
 
 /// Whether a row of one can be compared with one of the other.
@@ -53,23 +61,33 @@ class Comparison {
   void compare_metrics() {
     const MetricPlaces places_b = places_of(b_);
     const MetricPlaces places_a = places_of(a_);
-    for (const auto& [name, i] : places_a) {
+    static const std::vector<std::size_t> kNoPlaces;
+    for (const auto& [name, in_a] : places_a) {
       const auto found = places_b.find(name);
-      if (found == places_b.end()) {
-        add("metric {} is in the first file only", name);
-      } else {
-        compare_metric(i, found->second);
-      }
+      compare_equal_names(in_a, found == places_b.end() ? kNoPlaces : found->second);
     }
-    for (const auto& [name, i] : places_b) {
-      if (!places_a.contains(name)) add("metric {} is in the second file only", name);
+    for (const auto& [name, in_b] : places_b)
+      if (!places_a.contains(name)) compare_equal_names(kNoPlaces, in_b);
+  }
+
+  /// Pairs metrics of one name by their order.
+  void compare_equal_names(const std::vector<std::size_t>& in_a,
+                           const std::vector<std::size_t>& in_b) {
+    for (std::size_t n = 0; n < std::max(in_a.size(), in_b.size()); ++n) {
+      if (n >= in_b.size()) {
+        add("metric {} is in the first file only", label_of(a_, in_a, n));
+      } else if (n >= in_a.size()) {
+        add("metric {} is in the second file only", label_of(b_, in_b, n));
+      } else {
+        compare_metric(label_of(a_, in_a, n), in_a[n], in_b[n]);
+      }
     }
   }
 
-  void compare_metric(std::size_t i, std::size_t j) {
+  void compare_metric(const std::string& label, std::size_t i, std::size_t j) {
     const Metric& a = a_.metrics[i];
     const Metric& b = b_.metrics[j];
-    const std::string name = "metric " + a.unique_name;
+    const std::string name = "metric " + label;
     compare(name + ", kind", name_of(a.kind), name_of(b.kind));
     compare(name + ", type", a.type.name(), b.type.name());
     compare(name + ", unit", a.unit, b.unit);

@@ -19,8 +19,9 @@ struct StructureDifferences {
   std::vector<std::pair<std::size_t, std::size_t>> metrics;
 };
 
-/// Metrics are the same by their unique names, call paths by their places and regions' names,
-/// locations by their ids. Ids of metrics, regions and call paths may differ.
+/// Metrics are the same by their unique names, those of one name by their order; call paths by
+/// their places and regions' names, locations by their ids. Ids of metrics, regions and call paths
+/// may differ.
 StructureDifferences compare_structure(const Anchor& a, const Anchor& b);
 
 }  // namespace forebay::cube
