@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cube/index.hpp"
 
-#include <numeric>
-#include <optional>
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -43,23 +42,29 @@ Status read_rows(std::span<const std::byte> bytes, std::uint32_t row_limit, Inde
                                             "room for {} rows",
                                             count, row_limit, room));
   }
-  index.rows.resize(count);
+  std::vector<std::uint32_t> rows(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::size_t offset = kRowsOffset + sizeof(std::uint32_t) * i;
-    index.rows[i] = load<std::uint32_t>(bytes.subspan(offset), index.order);
-    if (index.rows[i] >= row_limit) {
+    rows[i] = load<std::uint32_t>(bytes.subspan(offset), index.order);
+    if (rows[i] >= row_limit)
+      return damage(offset, fmt::format("row {} is not one of {} call paths", rows[i], row_limit));
+    if (i > 0 && rows[i] <= rows[i - 1]) {
       return damage(offset,
-                    fmt::format("row {} is not one of {} call paths", index.rows[i], row_limit));
-    }
-    if (i > 0 && index.rows[i] <= index.rows[i - 1]) {
-      return damage(offset, fmt::format("row {} follows row {}; rows must rise", index.rows[i],
-                                        index.rows[i - 1]));
+                    fmt::format("row {} follows row {}; rows must rise", rows[i], rows[i - 1]));
     }
   }
+  index.rows = std::move(rows);
   return {};
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> RowNumbers::place_of(std::uint32_t row) const {
+  if (listed_.empty()) return row < all_ ? std::optional<std::uint64_t>(row) : std::nullopt;
+  const auto found = std::ranges::lower_bound(listed_, row);
+  if (found == listed_.end() || *found != row) return std::nullopt;
+  return static_cast<std::uint64_t>(found - listed_.begin());
+}
 
 std::string_view name_of(IndexFormat format) noexcept {
   return format == IndexFormat::kSparse ? "sparse" : "dense";
@@ -94,8 +99,7 @@ Result<Index> decode_index(std::span<const std::byte> bytes, std::uint32_t row_l
   const auto format = static_cast<unsigned>(bytes[kFormatOffset]);
   if (format == static_cast<unsigned>(IndexFormat::kDense)) {
     index.format = IndexFormat::kDense;
-    index.rows.resize(row_limit);
-    std::iota(index.rows.begin(), index.rows.end(), 0U);
+    index.rows = RowNumbers::all(row_limit);
     return index;
   }
   if (format != static_cast<unsigned>(IndexFormat::kSparse)) {

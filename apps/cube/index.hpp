@@ -6,8 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cube/byte_order.hpp"
@@ -21,10 +24,39 @@ inline constexpr std::uint64_t kIndexHeaderBytes = 18;
 enum class IndexFormat : std::uint8_t { kSparse = 1, kDense = 3 };
 std::string_view name_of(IndexFormat format) noexcept;
 
+/// Numbers of rows, rising. Those of all rows take no memory: a dense index has a few bytes,
+/// whatever the size of the call tree.
+class RowNumbers {
+ public:
+  RowNumbers() = default;
+  RowNumbers(std::vector<std::uint32_t> listed) : listed_(std::move(listed)) {}
+  RowNumbers(std::initializer_list<std::uint32_t> listed) : listed_(listed) {}
+  /// 0 to `count` - 1.
+  static RowNumbers all(std::uint32_t count) {
+    RowNumbers numbers;
+    numbers.all_ = count;
+    return numbers;
+  }
+
+  std::size_t size() const noexcept { return listed_.size() + all_; }
+  bool empty() const noexcept { return size() == 0; }
+  std::uint32_t operator[](std::size_t place) const {
+    return listed_.empty() ? static_cast<std::uint32_t>(place) : listed_[place];
+  }
+  /// Where `row` is among them; nullopt if it is not.
+  std::optional<std::uint64_t> place_of(std::uint32_t row) const;
+
+  friend bool operator==(const RowNumbers&, const RowNumbers&) noexcept = default;
+
+ private:
+  std::vector<std::uint32_t> listed_;
+  std::uint32_t all_ = 0;  // how many there are if none is listed
+};
+
 struct Index {
   IndexFormat format = IndexFormat::kSparse;
   ByteOrder order = ByteOrder::kLittle;
-  std::vector<std::uint32_t> rows;  ///< numbers of the rows there are, rising; for a dense one all
+  RowNumbers rows;  ///< of the rows there are; for a dense one all
 
   friend bool operator==(const Index&, const Index&) noexcept = default;
 };

@@ -27,7 +27,7 @@ TEST(Index, survives_being_written_in_both_orders_and_formats) {
   for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig}) {
     for (const Index& index :
          {Index{IndexFormat::kSparse, order, {}}, Index{IndexFormat::kSparse, order, {0, 2, 6}},
-          Index{IndexFormat::kDense, order, {0, 1, 2, 3, 4, 5, 6}}}) {
+          Index{IndexFormat::kDense, order, RowNumbers::all(7)}}) {
       const auto bytes = encode_index(index);
       EXPECT_EQ(bytes.size(), index_bytes(index.format, index.rows.size()));
       const auto again = decode_index(bytes, 7);
@@ -35,6 +35,20 @@ TEST(Index, survives_being_written_in_both_orders_and_formats) {
       EXPECT_EQ(*again, index);
     }
   }
+}
+
+TEST(Index, rows_are_found_by_their_numbers) {
+  for (const RowNumbers& all : {RowNumbers::all(3), RowNumbers{0, 1, 2}}) {
+    EXPECT_EQ(all.size(), 3U);
+    EXPECT_EQ(all[2], 2U);
+    EXPECT_EQ(all.place_of(2), 2U);
+    EXPECT_EQ(all.place_of(3), std::nullopt);
+  }
+  const RowNumbers some{4, 7};
+  EXPECT_EQ(some[1], 7U);
+  EXPECT_EQ(some.place_of(7), 1U);
+  EXPECT_EQ(some.place_of(5), std::nullopt);
+  EXPECT_EQ(RowNumbers().place_of(0), std::nullopt);
 }
 
 TEST(Index, each_field_that_is_wrong_is_named_by_its_place) {

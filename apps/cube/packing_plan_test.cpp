@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -19,8 +18,7 @@ std::vector<NewRows> random_metrics(command::Random& random) {
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     metrics[i].metric_id = static_cast<std::uint32_t>(i);
     metrics[i].row_bytes = random.bits() % 3000;
-    metrics[i].index.rows.resize(random.bits() % 40);
-    std::iota(metrics[i].index.rows.begin(), metrics[i].index.rows.end(), 0U);
+    metrics[i].index.rows = RowNumbers::all(static_cast<std::uint32_t>(random.bits() % 40));
   }
   return metrics;
 }
@@ -57,7 +55,7 @@ TEST(PackingShares, have_every_row_once_in_the_order_of_the_file) {
 
 TEST(PackingShares, are_equal_as_far_as_rows_allow) {
   NewRows metric{.row_bytes = 936};
-  metric.index.rows.resize(90);
+  metric.index.rows = RowNumbers::all(90);
   const std::vector metrics{metric, metric};
   const auto together = plan_shares(metrics, {.ranks = 3, .share_bytes = 1U << 30U});
   ASSERT_EQ(together.size(), 3U) << "one round";
@@ -67,7 +65,7 @@ TEST(PackingShares, are_equal_as_far_as_rows_allow) {
 
 TEST(PackingShares, of_few_rows_are_empty_for_some) {
   NewRows metric{.row_bytes = 10};
-  metric.index.rows.resize(2);
+  metric.index.rows = RowNumbers::all(2);
   const auto shares = plan_shares(std::vector{metric}, {.ranks = 7, .share_bytes = 100});
   ASSERT_EQ(shares.size(), 7U);
   EXPECT_EQ(std::ranges::count_if(shares, [](const auto& share) { return share.empty(); }), 5);

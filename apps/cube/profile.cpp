@@ -113,14 +113,13 @@ Status place_rows(const ByteSource& source, StoredRows& rows) {
 }  // namespace
 
 std::optional<std::uint64_t> StoredRows::place_of(std::uint32_t row) const {
-  const auto found = std::ranges::lower_bound(index.rows, row);
-  if (found == index.rows.end() || *found != row) return std::nullopt;
-  return static_cast<std::uint64_t>(found - index.rows.begin());
+  return index.rows.place_of(row);
 }
 
 ByteRange StoredRows::row(std::uint64_t place) const {
   if (!is_packed) return {first_row_offset + row_bytes * place, row_bytes};
-  return {first_row_offset + packed[place].offset, packed[place].size_bytes};
+  const PackedRow packed_row = packed.at(place);
+  return {first_row_offset + packed_row.offset, packed_row.size_bytes};
 }
 
 Result<Anchor> read_anchor(const ByteSource& source, const Container& container) {

@@ -31,7 +31,7 @@ struct StoredRows {
   std::uint64_t row_bytes = 0;         ///< of an unpacked row
   std::uint64_t first_row_offset = 0;  ///< in the file
   bool is_packed = false;
-  std::vector<PackedRow> packed;     ///< if packed, by place
+  RowTable packed;                   ///< if packed
   std::uint64_t trailing_bytes = 0;  ///< behind the last plain row
 
   /// The place of a row's number; nullopt if the row is not there.

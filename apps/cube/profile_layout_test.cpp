@@ -3,7 +3,6 @@
 #include "cube/profile_layout.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -18,8 +17,10 @@ std::vector<NewRows> metrics_of(command::Random& random) {
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     metrics[i].metric_id = static_cast<std::uint32_t>(3 * i);
     metrics[i].row_bytes = locations * (1 + random.bits() % 40);
+    std::vector<std::uint32_t> rows;
     for (std::uint32_t row = 0; row < 60; ++row)
-      if (random.bits() % 3 > 0) metrics[i].index.rows.push_back(row);
+      if (random.bits() % 3 > 0) rows.push_back(row);
+    metrics[i].index.rows = std::move(rows);
   }
   return metrics;
 }
@@ -27,8 +28,7 @@ std::vector<NewRows> metrics_of(command::Random& random) {
 /// A metric with rows 0, 1, ...
 NewRows rows_of(std::uint32_t count, std::uint64_t row_bytes) {
   NewRows metric{.row_bytes = row_bytes};
-  metric.index.rows.resize(count);
-  std::iota(metric.index.rows.begin(), metric.index.rows.end(), 0U);
+  metric.index.rows = RowNumbers::all(count);
   return metric;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -235,8 +234,7 @@ class MetricPlanner {
     metric.description.expressions = {};
     metric.origin = RowOrigin::kComputed;
     metric.source = number;
-    metric.index.rows.resize(profile_.anchor().call_tree.size());
-    std::iota(metric.index.rows.begin(), metric.index.rows.end(), 0U);
+    metric.index.rows = RowNumbers::all(profile_.anchor().call_tree.size());
     return add(std::move(metric));
   }
 

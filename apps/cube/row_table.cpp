@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cube/row_table.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "cube/mark.hpp"
@@ -72,20 +75,38 @@ std::vector<std::byte> encode_packed_head(std::span<const PackedRow> rows,
   return bytes;
 }
 
-Result<std::vector<PackedRow>> decode_packed_rows(std::span<const std::byte> entries,
-                                                  const PackedShape& shape) {
-  std::vector<PackedRow> rows(shape.row_count);
-  std::vector<bool> is_seen(shape.row_count);
+RowTable::RowTable(std::span<const Entry> entries) {
+  rows_.reserve(entries.size());
+  for (const Entry& entry : entries)
+    rows_.push_back(entry.row);
+  if (entries.empty() || entries.back().place == entries.size() - 1) return;
+  places_.reserve(entries.size());
+  for (const Entry& entry : entries)
+    places_.push_back(entry.place);
+}
+
+PackedRow RowTable::at(std::uint64_t place) const {
+  if (places_.empty()) return place < rows_.size() ? rows_[place] : PackedRow{};
+  const auto found = std::ranges::lower_bound(places_, place);
+  if (found == places_.end() || *found != place) return {};
+  return rows_[static_cast<std::size_t>(found - places_.begin())];
+}
+
+Result<RowTable> decode_packed_rows(std::span<const std::byte> entries, const PackedShape& shape) {
+  std::vector<RowTable::Entry> rows;
+  rows.reserve(entries.size() / kTableEntryBytes);
   for (std::uint64_t at = 0; at + kTableEntryBytes <= entries.size(); at += kTableEntryBytes) {
     const Entry entry = load_entry(entries.subspan(at), shape.order);
     if (const std::string fault = fault_of(entry, shape); !fault.empty())
       return damaged_table(at, fault);
-    const std::uint64_t row = entry.unpacked_offset / shape.row_bytes;
-    if (is_seen[row]) return damaged_table(at, fmt::format("row {} is there twice", row));
-    is_seen[row] = true;
-    rows[row] = entry.row;
+    rows.push_back({entry.unpacked_offset / shape.row_bytes, entry.row, at});
   }
-  return rows;
+  if (!std::ranges::is_sorted(rows, {}, &RowTable::Entry::place))
+    std::ranges::stable_sort(rows, {}, &RowTable::Entry::place);
+  const auto twice = std::ranges::adjacent_find(rows, {}, &RowTable::Entry::place);
+  if (twice == rows.end()) return RowTable(rows);
+  return damaged_table(std::next(twice)->offset,
+                       fmt::format("row {} is there twice", twice->place));
 }
 
 }  // namespace forebay::cube

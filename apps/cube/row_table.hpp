@@ -49,10 +49,29 @@ struct PackedShape {
   ByteOrder order = ByteOrder::kLittle;
 };
 
-/// The rows in the order of the index, from the entries of a table (without mark and count). Fails
-/// with kDamage for entries that are twice, begin where no row does, or reach past the payload;
-/// offsets are from the first entry.
-Result<std::vector<PackedRow>> decode_packed_rows(std::span<const std::byte> entries,
-                                                  const PackedShape& shape);
+/// Where rows lie, by their place in the index. Memory is that of the entries the table has.
+class RowTable {
+ public:
+  struct Entry {
+    std::uint64_t place = 0;
+    PackedRow row;
+    std::uint64_t offset = 0;  ///< of the entry in the table
+  };
+  RowTable() = default;
+  /// Places rise.
+  explicit RowTable(std::span<const Entry> entries);
+
+  /// No bytes for a row that the table does not have.
+  PackedRow at(std::uint64_t place) const;
+
+ private:
+  std::vector<PackedRow> rows_;
+  std::vector<std::uint64_t> places_;  // rising; empty if they are 0, 1, 2, ...
+};
+
+/// The rows from the entries of a table (without mark and count). Fails with kDamage for entries
+/// that are twice, begin where no row does, or reach past the payload; offsets are from the first
+/// entry.
+Result<RowTable> decode_packed_rows(std::span<const std::byte> entries, const PackedShape& shape);
 
 }  // namespace forebay::cube

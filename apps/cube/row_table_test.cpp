@@ -14,13 +14,21 @@ std::span<const std::byte> entries_of(const std::vector<std::byte>& head) {
   return std::span(head).subspan(kPackedMark.size() + kTableCountBytes);
 }
 
-TEST(RowTable, sizes_become_places) {
+/// The rows of a table at the places of kPackedShape.
+std::vector<PackedRow> rows_of(const RowTable& table) {
+  std::vector<PackedRow> rows;
+  for (std::uint64_t place = 0; place < kPackedShape.row_count; ++place)
+    rows.push_back(table.at(place));
+  return rows;
+}
+
+TEST(PackedRowTable, sizes_become_places) {
   const std::array<std::uint64_t, 3> sizes{10, 0, 25};
   const std::vector<PackedRow> expected{{0, 10}, {10, 0}, {10, 25}};
   EXPECT_EQ(place_packed_rows(sizes), expected);
 }
 
-TEST(RowTable, survives_being_written_in_both_orders) {
+TEST(PackedRowTable, survives_being_written_in_both_orders) {
   const std::vector<PackedRow> rows{{0, 10}, {10, 0}, {10, 90}};
   for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig}) {
     const auto head = encode_packed_head(rows, 8, order);
@@ -29,17 +37,33 @@ TEST(RowTable, survives_being_written_in_both_orders) {
     shape.order = order;
     const auto again = decode_packed_rows(entries_of(head), shape);
     ASSERT_TRUE(again) << again.error().message();
-    EXPECT_EQ(*again, rows);
+    EXPECT_EQ(rows_of(*again), rows);
   }
 }
 
-TEST(RowTable, entries_may_be_in_any_order_and_missing) {
+TEST(PackedRowTable, entries_may_be_in_any_order_and_missing) {
   std::vector<std::byte> entry(kTableEntryBytes);
   store<std::uint64_t>(16, entry);
   store<std::uint64_t>(5, std::span(entry).subspan(8));
   store<std::uint64_t>(7, std::span(entry).subspan(16));
   const std::vector<PackedRow> expected{{0, 0}, {0, 0}, {5, 7}};
-  EXPECT_EQ(*decode_packed_rows(entry, kPackedShape), expected);
+  EXPECT_EQ(rows_of(*decode_packed_rows(entry, kPackedShape)), expected);
+}
+
+TEST(PackedRowTable, memory_is_that_of_its_entries_and_not_of_the_rows_there_may_be) {
+  constexpr std::uint64_t kRows = std::uint64_t{1} << 60U;
+  const PackedShape shape{.row_count = kRows, .row_bytes = 8, .payload_bytes = 100};
+  const auto none = decode_packed_rows({}, shape);
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->at(kRows - 1), PackedRow{});
+  std::vector<std::byte> entry(kTableEntryBytes);
+  store<std::uint64_t>((kRows - 1) * 8, entry);
+  store<std::uint64_t>(5, std::span(entry).subspan(8));
+  store<std::uint64_t>(7, std::span(entry).subspan(16));
+  const auto one = decode_packed_rows(entry, shape);
+  ASSERT_TRUE(one) << one.error().message();
+  EXPECT_EQ(one->at(kRows - 1), (PackedRow{5, 7}));
+  EXPECT_EQ(one->at(kRows - 2), PackedRow{});
 }
 
 /// The cause of refusing a table of two rows, the second of which is `second`.
@@ -55,7 +79,7 @@ std::string refusal(std::array<std::uint64_t, 3> second) {
   return read.error().cause();
 }
 
-TEST(RowTable, entries_that_cannot_be_are_damage_at_their_place) {
+TEST(PackedRowTable, entries_that_cannot_be_are_damage_at_their_place) {
   EXPECT_EQ(refusal({8, 10, 20}), "accepted");
   EXPECT_EQ(refusal({0, 10, 20}), "row 0 is there twice");
   EXPECT_NE(refusal({9, 10, 20}).find("no row begins at 9"), std::string::npos);
@@ -66,7 +90,7 @@ TEST(RowTable, entries_that_cannot_be_are_damage_at_their_place) {
   EXPECT_NE(refusal({8, 2, UINT64_MAX}).find("past the 100 bytes"), std::string::npos);
 }
 
-TEST(RowTable, rows_of_no_bytes_have_no_place) {
+TEST(PackedRowTable, rows_of_no_bytes_have_no_place) {
   const std::vector<std::byte> entry(kTableEntryBytes);
   EXPECT_FALSE(decode_packed_rows(entry, {.row_count = 1, .row_bytes = 0, .payload_bytes = 1}));
 }

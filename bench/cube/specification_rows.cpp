@@ -2,7 +2,6 @@
 // How many expressions of the specification that Score-P put into a sample are executed.
 #include <cstdlib>
 #include <filesystem>
-#include <numeric>
 
 #include "bench/cube/cube.hpp"
 #include "cube/profile_file.hpp"
@@ -44,8 +43,7 @@ bool is_evaluated(const RemapSource& source, std::size_t metric) {
                                     .origin = forebay::cube::RowOrigin::kComputed,
                                     .index = {}};
   wanted.source = metric;
-  wanted.index.rows.resize(anchor.call_tree.size());
-  std::iota(wanted.index.rows.begin(), wanted.index.rows.end(), 0U);
+  wanted.index.rows = forebay::cube::RowNumbers::all(anchor.call_tree.size());
   std::vector<std::byte> rows(anchor.row_bytes(wanted.description) * anchor.call_tree.size());
   for (const MetricKind kind : {MetricKind::kExclusive, MetricKind::kInclusive}) {
     wanted.description.kind = kind;
