@@ -64,6 +64,7 @@ void hold_program(Program&& program) {
   const auto derivation = Derivation::create(std::move(program), *profile,
                                              {.limits = {.init_steps = 500,
                                                          .value_steps = 100,
+                                                         .callpath_steps = 0,
                                                          .global_elements = 1000,
                                                          .local_elements = 1000}});
   if (!derivation) return hold_refusal(derivation.error());

@@ -122,8 +122,10 @@ Status Derivation::run_init(const Surroundings& surroundings) {
                   .assignable_globals = &globals_,
                   .assignable_metric_values = &metric_values_,
                   .environment = surroundings.environment};
-  for (std::size_t i = 0; i < program_.metrics.size() && !machine.error; ++i)
+  for (std::size_t i = 0; i < program_.metrics.size() && !machine.error; ++i) {
+    machine.budget = Budget(limits_.init_steps, limits_, knowledge_.facts->callpaths.size());
     Interpreter(machine, program_.metrics[i].init, {.metric = i}).run();
+  }
   if (machine.error) return failure(std::move(*machine.error));
   return {};
 }

@@ -66,6 +66,7 @@ void Evaluator::fill_pieces(const OutputRow& which,
 
 template <class Compute>
 void Evaluator::fill_piece(const Place& place, std::span<double> values, const Compute& compute) {
+  machine_.budget = budget_of_value();
   const Lanes lanes = compute(place);
   if (machine_.error && values.size() > 1) {
     // A limit may be reached in a branch, or on a right side, that no location has to take.
@@ -73,6 +74,7 @@ void Evaluator::fill_piece(const Place& place, std::span<double> values, const C
     Place alone = place;
     for (std::size_t i = 0; i < values.size() && !machine_.error; ++i) {
       alone.locations = {place.locations.first + i, 1};
+      machine_.budget = budget_of_value();
       values[i] = compute(alone).number();
     }
   } else if (lanes.is_uniform()) {
@@ -80,6 +82,11 @@ void Evaluator::fill_piece(const Place& place, std::span<double> values, const C
   } else {
     std::copy_n(lanes.numbers(), values.size(), values.begin());
   }
+}
+
+Budget Evaluator::budget_of_value() const {
+  return {derivation_.limits().value_steps, derivation_.limits(),
+          derivation_.facts().callpaths.size()};
 }
 
 /// Whether values are sums over the call paths below, by whole rows instead of by pieces: so that
@@ -203,15 +210,21 @@ Lanes Evaluator::run(const Code& code, const Place& place, Arguments arguments) 
   return lanes ? std::move(*lanes) : run_alone(code, place, arguments);
 }
 
+/// Locations use up steps side by side, as they do where their ways do not part.
 Lanes Evaluator::run_alone(const Code& code, const Place& place, Arguments arguments) {
   Scratch::Row row = scratch_.take();
+  const Budget before = machine_.budget;
+  Budget least = before;
   for (std::size_t i = 0; i < place.locations.count && !machine_.error; ++i) {
     Place alone = place;
     alone.locations = {place.locations.first + i, 1};
     const Lanes first(arguments.first != nullptr ? (*arguments.first)[i] : 0);
     const Lanes second(arguments.second != nullptr ? (*arguments.second)[i] : 0);
+    machine_.budget = before;
     row.data()[i] = Interpreter(machine_, code, alone, {&first, &second}).run()->number();
+    least.keep_less(machine_.budget);
   }
+  machine_.budget = least;
   return Lanes(std::move(row));
 }
 
@@ -272,13 +285,18 @@ double Evaluator::sum_of_locations(const Place& place) {
   const std::size_t all = derivation_.facts().locations.size();
   double sum = 0;
   Place there = place;
+  // Each of these values is computed once in a call of evaluate(), and has steps of its own.
+  const Budget outer = machine_.budget;
   for (std::size_t done = 0; done < all && !machine_.error; done += kLanesMax) {
     there.locations = {done, std::min(kLanesMax, all - done)};
+    machine_.budget = budget_of_value();
     const Lanes lanes = value(there);
     for (std::size_t i = 0; i < there.locations.count; ++i)
       sum += lanes[i];
   }
-  sums_.push_back({which, sum});
+  machine_.budget = outer;
+  // What an error cut short is no sum; the locations that are tried alone then meet it again.
+  if (!machine_.error) sums_.push_back({which, sum});
   return sum;
 }
 

@@ -66,6 +66,7 @@ class Evaluator final : private MetricValues {
     std::vector<double> totals;
   };
 
+  Budget budget_of_value() const;
   bool adds_up_below(const OutputRow& which) const;
   std::size_t levels_below(std::size_t callpath) const;
   void evaluate_below(const OutputRow& which, LocationRange block, std::span<double> values);

@@ -44,12 +44,12 @@ Interpreter::Interpreter(Machine& machine,
       code_(code),
       place_(place),
       arguments_(arguments),
-      locals_(code.local_count),
-      steps_left_(machine.assignable_globals != nullptr ? machine.limits.init_steps
-                                                        : machine.limits.value_steps) {}
+      locals_(code.local_count) {}
 
 std::optional<Lanes> Interpreter::run() {
+  machine_.budget.take_part();
   if (code_.empty() || machine_.error) return Lanes();
+  step(code_.tree[code_.tree.root]);
   Lanes result = number(code_.tree.root);
   if (parted_) return std::nullopt;
   // A view of a variable would end with this run.
@@ -63,17 +63,17 @@ void Interpreter::fail(const Node& node, ErrorClass kind, std::string what) {
 }
 
 void Interpreter::step(const Node& node) {
-  if (steps_left_-- > 0) return;
-  steps_left_ = 0;
+  if (machine_.budget.take_step()) return;
   fail(node, ErrorClass::kLimit,
-       fmt::format("more than {} statements and turns of loops in one run",
-                   machine_.assignable_globals != nullptr ? machine_.limits.init_steps
-                                                          : machine_.limits.value_steps));
+       fmt::format("more than {} steps; one is a statement, a turn of a loop, a computed value of "
+                   "a metric, or {} operators and operands",
+                   machine_.budget.steps(), kPartsPerStep));
 }
 
 Lanes Interpreter::number(NodeId id) {
   const Node& node = code_.tree[id];
   if (stopped()) return Lanes();
+  machine_.budget.take_part();
   if (has_two_numbers(node.op)) return two(node);
   switch (node.op) {
     case Op::kNumber:

@@ -6,7 +6,9 @@
 
 #include <forebay/error.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -32,12 +34,45 @@ struct Place {
   LocationRange locations = {0, 1};
 };
 
-/// What runs may use up; reaching one is an Error.
+/// What runs may use up; reaching one is an Error. A step is a statement, a turn of a loop, the run
+/// of a script, or kPartsPerStep operators and operands.
 struct Limits {
-  std::uint64_t init_steps = std::uint64_t{1} << 24U;   ///< statements and turns of one cubeplinit
-  std::uint64_t value_steps = std::uint64_t{1} << 20U;  ///< of one evaluation
+  std::uint64_t init_steps = std::uint64_t{1} << 24U;   ///< of one cubeplinit
+  std::uint64_t value_steps = std::uint64_t{1} << 20U;  ///< of one value, with all it is made of
+  /// Either of them is at least this for each call path of the profile.
+  std::uint64_t callpath_steps = 256;
   std::size_t global_elements = std::size_t{1} << 26U;  ///< of all globals
   std::size_t local_elements = std::size_t{1} << 20U;   ///< of all other variables of one run
+};
+
+inline constexpr std::int64_t kPartsPerStep = 16;
+
+/// What is left of the steps for one value. Nested runs share it, so that loops over metrics that
+/// loop over others end as one loop does.
+class Budget {
+ public:
+  Budget() = default;
+  /// `steps` of them, or as many as are due to the size of the profile.
+  Budget(std::uint64_t steps, const Limits& limits, std::size_t callpaths)
+      : steps_(std::max(steps, limits.callpath_steps * callpaths)),
+        parts_left_(static_cast<std::int64_t>(steps_) * kPartsPerStep) {}
+
+  std::uint64_t steps() const noexcept { return steps_; }
+  /// May overdraw: a script has few parts between two steps.
+  void take_part() noexcept { --parts_left_; }
+  /// False if there are no steps left.
+  bool take_step() noexcept {
+    parts_left_ -= kPartsPerStep;
+    return parts_left_ >= 0;
+  }
+  /// What the one of two runs from here that takes more leaves.
+  void keep_less(const Budget& other) noexcept {
+    parts_left_ = std::min(parts_left_, other.parts_left_);
+  }
+
+ private:
+  std::uint64_t steps_ = 0;
+  std::int64_t parts_left_ = 0;
 };
 
 /// Where metric::x() gets its values.
@@ -61,6 +96,7 @@ struct Machine {
   MetricValues* metrics = nullptr;
   Scratch* scratch = nullptr;
   Limits limits;
+  Budget budget;
   std::optional<Error> error;  ///< the first one; every run ends at once when it is there
 
   // In cubeplinit only:
@@ -122,7 +158,6 @@ class Interpreter {
   Arguments arguments_;
   std::vector<LocalArray> locals_;
   std::size_t local_element_count_ = 0;
-  std::uint64_t steps_left_;
   Lanes mask_{1};  ///< which locations the present statement is for
   bool parted_ = false;
 };

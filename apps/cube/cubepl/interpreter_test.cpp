@@ -203,12 +203,81 @@ TEST(Interpreter, the_environment_is_what_it_is_told) {
 
 TEST(Interpreter, endless_loops_are_a_limit) {
   EXPECT_THAT(refusal_of("{ while (1 == 1) { }; return 0; }"),
-              HasSubstr("line 2, column 71: more than 1048576 statements and turns of loops"));
+              HasSubstr("line 2, column 71: more than 1048576 steps"));
   const auto profile = testing::small_profile();
   const std::string text = testing::specification(testing::metric(
       "m", "POSTDERIVED", "<cubeplinit>{ while (1 == 1) { ${a} = 1; }; return 0; }</cubeplinit>"));
-  EXPECT_THAT(testing::derive(text, *profile, {.limits = {.init_steps = 1000}}).error(),
-              HasSubstr("metric m, cubeplinit, line 2, column 83: more than 1000 statements"));
+  const Limits limits{.init_steps = 1000, .callpath_steps = 0};
+  EXPECT_THAT(testing::derive(text, *profile, {.limits = limits}).error(),
+              HasSubstr("metric m, cubeplinit, line 2, column 66: more than 1000 steps"));
+}
+
+TEST(Interpreter, an_endless_cubeplinit_ends_at_the_usual_limit) {
+  std::string body;
+  for (int i = 0; i < 100; ++i)
+    body += "local(a); ";
+  const std::string refusal = refusal_of("1", "{ while (1 == 1) { " + body + "}; return 0; }");
+  EXPECT_THAT(refusal, HasSubstr("metric m, cubeplinit, line 2, column"));
+  EXPECT_THAT(refusal, HasSubstr("more than 16777216 steps"));
+}
+
+/// A metric that loops 2,000 times over `body`.
+std::string looping(std::string_view name, std::string_view body) {
+  return testing::metric(name, "POSTDERIVED",
+                         fmt::format("<cubepl>{{ ${{i}} = 0; ${{s}} = 0; while (${{i}} < 2000) {{ "
+                                     "${{s}} = ${{s}} + {}; ${{i}} = ${{i}} + 1; }}; return "
+                                     "${{s}}; }}</cubepl>",
+                                     body));
+}
+
+/// The error of the value of `name` at call path 1, with these limits.
+std::string error_of(std::string_view name, std::string_view metrics, const Limits& limits = {}) {
+  const auto profile = testing::small_profile();
+  const auto derived =
+      testing::derive(testing::specification(metrics), *profile, {.limits = limits});
+  if (!derived.derivation) return derived.error();
+  const auto metric = (*derived.derivation)->program().specification.find(name);
+  std::vector<double> values(3);
+  Evaluator evaluator(**derived.derivation, *profile);
+  const Status done = evaluator.evaluate({*metric, 1, Flavour::kExclusive}, {0, 3}, values);
+  return done ? "no error" : done.error().message();
+}
+
+TEST(Interpreter, loops_over_metrics_that_loop_share_one_limit) {
+  const std::string inner = looping("inner", "1");
+  EXPECT_EQ(error_of("inner", inner), "no error");
+  EXPECT_THAT(error_of("outer", inner + looping("outer", "metric::inner()")),
+              HasSubstr("more than 1048576 steps"));
+}
+
+TEST(Interpreter, operators_count_as_steps) {
+  std::string sum = "1";
+  for (int i = 0; i < 200; ++i)
+    sum += " + 1";
+  const std::string metrics = looping("m", "1") + looping("of_many", sum);
+  const Limits limits{.value_steps = 20'000, .callpath_steps = 0};
+  EXPECT_EQ(error_of("m", metrics, limits), "no error");
+  EXPECT_THAT(error_of("of_many", metrics, limits), HasSubstr("more than 20000 steps"));
+}
+
+TEST(Interpreter, each_call_path_adds_to_the_steps_of_a_value) {
+  const auto profile = testing::small_profile();
+  for (int i = 0; i < 2000; ++i)
+    profile->add_callpath(2, 1);
+  const std::string text = testing::specification(
+      testing::metric("one", "PREDERIVED_EXCLUSIVE", "<cubepl>1</cubepl>") +
+      testing::metric("m", "POSTDERIVED", "<cubepl>metric::one(i)</cubepl>"));
+  const testing::Derived derived =
+      testing::derive(text, *profile, {.limits = {.value_steps = 1000}});
+  EXPECT_THAT(derived.row(*profile, "m", 1), ElementsAre(2001, 2001, 2001));
+}
+
+TEST(Interpreter, a_sum_over_locations_that_fails_is_an_error_and_not_a_part_of_the_sum) {
+  const std::string metrics =
+      testing::metric("endless", "POSTDERIVED",
+                      "<cubepl>{ while (metric::visits(e) == 0) { }; return 1; }</cubepl>") +
+      testing::metric("m", "POSTDERIVED", "<cubepl>metric::fixed::endless(e)</cubepl>");
+  EXPECT_THAT(error_of("m", metrics), HasSubstr("more than 1048576 steps"));
 }
 
 TEST(Interpreter, limits_are_those_of_each_location_alone) {
