@@ -130,13 +130,13 @@ class Remapping {
   Status plan() {
     auto chosen = read_specification(profile_, options_);
     if (!chosen) return refuse(chosen);
-    auto program =
-        compile_for(profile_.anchor(), std::move(chosen->specification), options_.choice);
+    const RemapChoice choice = by_name(profile_.anchor(), options_.choice);
+    auto program = compile_for(profile_.anchor(), std::move(chosen->specification), choice);
     if (!program) return refuse(program);
     auto source = RemapSource::create(profile_, std::move(*program), options_.cache_bytes);
     if (!source) return refuse(source);
     source_ = std::move(*source);
-    auto metrics = plan_metrics(source_->input(), options_.choice);
+    auto metrics = plan_metrics(source_->input(), choice);
     if (!metrics) return refuse(metrics);
     metrics_ = std::move(*metrics);
     list_rows();

@@ -17,7 +17,7 @@
 
 namespace forebay::cube {
 
-/// What is asked for besides the specification: unique names of metrics.
+/// What is asked for besides the specification: metrics, as find_metric() takes them.
 struct RemapChoice {
   std::vector<std::string> select;  ///< nothing else shall be written; empty: all
   std::vector<std::string> inclusive;
@@ -49,8 +49,13 @@ struct RemapProgram {
   std::size_t specified = 0;
 };
 
-/// `specification` may be empty. Fails as compile() does, and with kNotFound for a chosen metric
-/// that is neither in it nor in the profile.
+/// `choice` with names in place of ids, where a name is that of one metric: a specification has
+/// names alone.
+RemapChoice by_name(const Anchor& anchor, RemapChoice choice);
+
+/// `specification` may be empty. Fails as compile() does, with kNotFound for a chosen metric that
+/// is neither in it nor in the profile, and as find_metric() does for a name that a script reads
+/// and several metrics of the profile have.
 Result<RemapProgram> compile_for(const Anchor& anchor,
                                  cubepl::Specification specification,
                                  const RemapChoice& choice);

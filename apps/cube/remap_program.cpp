@@ -3,6 +3,7 @@
 // far as somebody asks for them.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -37,9 +38,32 @@ void take_scripts(const Metric& from, MetricSpecification& into) {
   into.aggregation = Script(escaped(from.expressions.aggregate));
 }
 
+/// Null if no metric of the profile has the name, or several have it: check_unique() refuses those.
 const Metric* find(const Anchor& anchor, std::string_view name) {
   const auto found = std::ranges::find(anchor.metrics, name, &Metric::unique_name);
-  return found == anchor.metrics.end() ? nullptr : &*found;
+  if (found == anchor.metrics.end()) return nullptr;
+  const auto next = std::find_if(std::next(found), anchor.metrics.end(),
+                                 [&](const Metric& other) { return other.unique_name == name; });
+  return next == anchor.metrics.end() ? &*found : nullptr;
+}
+
+/// A script names a metric by its name alone: fails if several metrics of the profile have it.
+Status check_unique(const Anchor& anchor, std::string_view name, const std::string& path) {
+  if (std::ranges::count(anchor.metrics, name, &Metric::unique_name) <= 1) return {};
+  return failure(located(find_metric(anchor, name).error(), path));
+}
+
+/// All metrics that the scripts read from the profile.
+Status check_inputs(const Anchor& anchor, const cubepl::Program& program) {
+  const std::string& path = program.specification.path;
+  for (const MetricSpecification& metric : program.specification.metrics) {
+    if (is_derived(metric.kind)) continue;
+    if (const Status unique = check_unique(anchor, metric.unique_name, path); !unique)
+      return unique;
+  }
+  for (const cubepl::InputMetric& input : program.inputs)
+    if (const Status unique = check_unique(anchor, input.name, path); !unique) return unique;
+  return {};
 }
 
 /// Adds the profile's derived metric of that name; false if there is none, or it is there already.
@@ -58,13 +82,25 @@ bool add(const Anchor& anchor, const std::string& name, Specification& specifica
   return true;
 }
 
-Status check_names(const Anchor& anchor,
-                   const Specification& specification,
-                   const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (specification.find(name)) continue;
-    const auto found = find_metric(anchor, name);
-    if (!found) return failure(located(found.error(), specification.path));
+/// Checks the chosen metrics and adds those that the profile derives. One whose name is not unique
+/// can only stay an expression.
+Status add_chosen(const Anchor& anchor, const RemapChoice& choice, Specification& specification) {
+  for (const auto* names : {&choice.select, &choice.inclusive, &choice.exclusive}) {
+    for (const std::string& name : *names) {
+      if (specification.find(name)) continue;
+      const auto place = find_metric(anchor, name);
+      if (!place) return failure(located(place.error(), specification.path));
+      const Metric& metric = anchor.metrics[*place];
+      add(anchor, metric.unique_name, specification);
+      const bool stays = is_measured(metric.kind) || names == &choice.select;
+      if (stays || specification.find(metric.unique_name)) continue;
+      return failure({.kind = ErrorClass::kUnsupported,
+                      .operation = "remap",
+                      .path = specification.path,
+                      .cause = fmt::format("the values of metric {} cannot be computed: several "
+                                           "metrics are named '{}'",
+                                           name, metric.unique_name)});
+    }
   }
   return {};
 }
@@ -92,14 +128,20 @@ std::vector<std::string> of_profile(const Anchor& anchor,
   return names;
 }
 
-/// Adds what initialises the globals of the metrics of these names; whether there was any.
-bool add_initialisers(const Anchor& anchor,
-                      const std::vector<std::string>& names,
-                      Specification& specification) {
+/// Adds what initialises the globals of the metrics of these names; whether there was any. Fails
+/// for one whose name is not unique.
+Result<bool> add_initialisers(const Anchor& anchor,
+                              const std::vector<std::string>& names,
+                              Specification& specification) {
   bool has_grown = false;
-  for (const std::string& name : names)
-    for (const std::size_t place : initialised_by(anchor, *find(anchor, name)))
-      has_grown = add(anchor, anchor.metrics[place].unique_name, specification) || has_grown;
+  for (const std::string& name : names) {
+    for (const std::size_t place : initialised_by(anchor, *find(anchor, name))) {
+      const std::string& needed = anchor.metrics[place].unique_name;
+      const Status unique = check_unique(anchor, needed, specification.path);
+      if (!unique) return failure(unique.error());
+      has_grown = add(anchor, needed, specification) || has_grown;
+    }
+  }
   return has_grown;
 }
 
@@ -115,6 +157,18 @@ void order_as_in_profile(const Anchor& anchor,
 
 }  // namespace
 
+RemapChoice by_name(const Anchor& anchor, RemapChoice choice) {
+  for (auto* const selectors : {&choice.select, &choice.inclusive, &choice.exclusive}) {
+    for (std::string& selector : *selectors) {
+      const auto place = find_metric(anchor, selector);
+      if (!place) continue;
+      const std::string& name = anchor.metrics[*place].unique_name;
+      if (find(anchor, name) != nullptr) selector = name;
+    }
+  }
+  return choice;
+}
+
 Result<RemapProgram> compile_for(const Anchor& anchor,
                                  Specification specification,
                                  const RemapChoice& choice) {
@@ -122,21 +176,20 @@ Result<RemapProgram> compile_for(const Anchor& anchor,
   std::vector<bool> was_derived;
   for (const MetricSpecification& metric : specification.metrics)
     was_derived.push_back(is_derived(metric.kind));
-  for (const auto* names : {&choice.select, &choice.inclusive, &choice.exclusive}) {
-    const Status known = check_names(anchor, specification, *names);
-    if (!known) return failure(known.error());
-  }
   take_scripts_of_profile(anchor, specification);
-  for (const auto* names : {&choice.select, &choice.inclusive, &choice.exclusive})
-    for (const std::string& name : *names)
-      add(anchor, name, specification);
+  if (const Status chosen = add_chosen(anchor, choice, specification); !chosen)
+    return failure(chosen.error());
   // What is added may use further ones.
   while (true) {
     order_as_in_profile(anchor, specification, specified);
     auto program = cubepl::compile(specification);
     if (!program) return failure(program.error());
-    bool has_grown =
+    if (const Status unique = check_inputs(anchor, *program); !unique)
+      return failure(unique.error());
+    const auto added =
         add_initialisers(anchor, of_profile(anchor, specification, was_derived), specification);
+    if (!added) return failure(added.error());
+    bool has_grown = *added;
     for (const cubepl::InputMetric& input : program->inputs)
       has_grown = add(anchor, input.name, specification) || has_grown;
     if (!has_grown) return RemapProgram{std::move(*program), specified};

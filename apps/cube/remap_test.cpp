@@ -294,6 +294,62 @@ TEST_F(Remap, metrics_of_any_name_can_be_selected) {
   }
 }
 
+/// A profile with two metrics named "visits", the second with id 20.
+std::string profile_of_two_visits() {
+  Anchor anchor = testing::small_anchor();
+  anchor.metrics[1].unique_name = "visits";
+  return write_anchor(anchor);
+}
+
+TEST_F(Remap, a_name_of_several_metrics_is_refused_where_a_script_reads_it) {
+  testing::write_archive(a_, {{"anchor.xml", profile_of_two_visits()}});
+  const std::string_view message = "2 metrics are named 'visits'; write one of #0 (EXCLUSIVE";
+  const std::string_view derived = R"(<metric type="PREDERIVED_EXCLUSIVE"><uniq_name>x</uniq_name>
+                                      <cubepl>metric::visits(e)</cubepl></metric>)";
+  const std::string_view stored = "<metric><uniq_name>visits</uniq_name></metric>";
+  for (const std::string_view metrics : {derived, stored}) {
+    const std::string refused = refusal({"--spec", specification(metrics)});
+    expect_text(refused, message);
+    expect_text(refused, "a.spec");
+  }
+  const std::string other = specification(
+      R"(<metric type="PREDERIVED_EXCLUSIVE"><uniq_name>x</uniq_name><cubepl>1</cubepl></metric>)");
+  EXPECT_EQ(remap({"--spec", other}).at("profile").at("metrics").size(), 3U);
+}
+
+TEST_F(Remap, a_name_of_several_metrics_is_refused_where_it_would_be_computed) {
+  Anchor anchor = testing::small_anchor();
+  for (Metric& metric : anchor.metrics) {
+    metric.unique_name = "x";
+    metric.kind = MetricKind::kPrederivedExclusive;
+    metric.type = {ValueKind::kDouble, 1};
+    metric.expressions = {.value = "1"};
+  }
+  testing::write_archive(a_, {{"anchor.xml", write_anchor(anchor)}});
+  expect_text(refusal({"--exclusive", "#20"}), "several metrics are named 'x'");
+  const Json kept = remap({"--select", "#20"}).at("profile").at("metrics");
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept.at(0).at("kind"), "PREDERIVED_EXCLUSIVE");
+}
+
+TEST_F(Remap, an_initialiser_whose_name_is_not_unique_is_refused) {
+  Anchor anchor = *parse_anchor(profile_of_two_that_share());
+  anchor.metrics.push_back(anchor.metrics[0]);
+  anchor.metrics.back().id = 21;
+  testing::write_archive(a_, {{"anchor.xml", write_anchor(anchor)}});
+  expect_text(refusal({"--exclusive", "first"}), "2 metrics are named 'second'");
+}
+
+TEST_F(Remap, an_id_selects_what_the_name_selects) {
+  testing::write_archive(a_, {{"anchor.xml", write_anchor(testing::small_anchor())}});
+  const std::string spec = specification("<metric><uniq_name>time</uniq_name></metric>");
+  for (const std::string_view selector : {"time", "#20"}) {
+    const Json metrics = remap({"--spec", spec, "--select", selector}).at("profile").at("metrics");
+    ASSERT_EQ(metrics.size(), 1U) << selector;
+    EXPECT_EQ(metrics.at(0).at("name"), "time");
+  }
+}
+
 TEST_F(Remap, an_expression_whose_globals_would_go_is_refused) {
   testing::write_archive(a_, {{"anchor.xml", profile_of_two_that_share()}});
   expect_text(refusal({"--exclusive", "second"}), "first stays an expression and uses globals");

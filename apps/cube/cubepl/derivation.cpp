@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace forebay::cubepl {
 namespace {
 
@@ -69,14 +71,28 @@ Result<std::unique_ptr<const Derivation>> Derivation::create(Program program,
   return std::unique_ptr<const Derivation>(std::move(made));
 }
 
+Error Derivation::ambiguous(std::string_view name, std::size_t count) const {
+  return Error({.kind = ErrorClass::kInvalidArgument,
+                .operation = "run remapping specification",
+                .path = knowledge_.facts->filename,
+                .cause = fmt::format("{} metrics of the profile are named '{}'", count, name)});
+}
+
 Status Derivation::find_metrics() {
-  std::unordered_map<std::string_view, std::size_t> stored;
+  struct Stored {
+    std::size_t first = 0;
+    std::size_t count = 0;
+  };
+  std::unordered_map<std::string_view, Stored> stored;
   const std::vector<MetricFacts>& metrics = knowledge_.facts->metrics;
   for (std::size_t i = 0; i < metrics.size(); ++i)
-    stored.emplace(metrics[i].unique_name, i);
+    ++stored.try_emplace(metrics[i].unique_name, Stored{i, 0}).first->second.count;
   for (std::size_t i = 0; i < program_.metric_count(); ++i) {
     const auto found = stored.find(program_.name_of(i));
-    stored_as_.push_back(found == stored.end() ? std::nullopt : std::optional(found->second));
+    stored_as_.push_back(found == stored.end() ? std::nullopt : std::optional(found->second.first));
+    if (is_derived(program_.kind_of(i))) continue;
+    if (found != stored.end() && found->second.count > 1)
+      return failure(ambiguous(program_.name_of(i), found->second.count));
     if (!program_.is_input(i)) continue;
     const std::optional<Error>& missing = program_.inputs[i - program_.metrics.size()].missing;
     if (!stored_as_.back() && missing) return failure(*missing);

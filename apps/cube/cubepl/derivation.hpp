@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cube/cubepl/interpreter.hpp"
@@ -31,8 +32,9 @@ struct Surroundings {
 class Derivation {
  public:
   /// Finds the metrics and runs all cubeplinit. `profile` must outlive the result; no row is asked
-  /// for here. An Error is kNotFound for a metric that is not there, else it names the place in a
-  /// script, or what does not fit together in the profile.
+  /// for here. An Error is kNotFound for a metric that is not there, kInvalidArgument for a name
+  /// that several metrics of the profile have, else it names the place in a script, or what does
+  /// not fit together in the profile.
   static Result<std::unique_ptr<const Derivation>> create(Program program,
                                                           const ProfileView& profile,
                                                           const Surroundings& surroundings = {});
@@ -59,6 +61,7 @@ class Derivation {
  private:
   Derivation() = default;
   Status find_metrics();
+  Error ambiguous(std::string_view name, std::size_t count) const;
   Status link_callpaths();
   Status run_init(const Surroundings& surroundings);
 

@@ -42,6 +42,19 @@ std::string own_specification() {
   return contents_of(FOREBAY_SOURCE_DIR "/tests/data/cube/small.spec");
 }
 
+TEST(Evaluator, a_name_of_several_stored_metrics_is_refused_where_it_is_used) {
+  const auto profile = small_profile();
+  profile->add_metric("time");
+  const std::string derived =
+      metric("x", "PREDERIVED_EXCLUSIVE", "<cubepl>metric::time(e)</cubepl>");
+  for (const std::string& text : {derived, metric("time", "EXCLUSIVE", "")}) {
+    EXPECT_THAT(derive(specification(text), *profile).error(),
+                HasSubstr("2 metrics of the profile are named 'time'"));
+  }
+  const std::string own = metric("time", "PREDERIVED_EXCLUSIVE", "<cubepl>1</cubepl>");
+  EXPECT_THAT(derive(specification(own), *profile).row(*profile, "time", 1), Each(1));
+}
+
 TEST(Evaluator, ten_metrics_of_our_own_specification_are_those_computed_by_hand) {
   const auto profile = small_profile();
   const auto derived = derive(own_specification(), *profile);
