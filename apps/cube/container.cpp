@@ -2,7 +2,6 @@
 #include "cube/container.hpp"
 
 #include <algorithm>
-#include <set>
 #include <span>
 
 #include <fmt/format.h>
@@ -107,7 +106,8 @@ class Walk {
   Status add(const TarHeader& header, std::uint64_t begin) {
     std::string name = header.name;
     if (name.starts_with("./")) name.erase(0, 2);
-    if (!names_.insert(name).second && name != kPaddingName) {
+    const bool is_new = container_.places.try_emplace(name, container_.members.size()).second;
+    if (!is_new && name != kPaddingName) {
       return fail(ErrorClass::kDamage, offset_, fmt::format("there are two members {}", name));
     }
     if (container_.members.size() == kMembersMax) {
@@ -132,7 +132,6 @@ class Walk {
 
   const ByteSource& source_;
   Container container_;
-  std::set<std::string> names_;
   TarExtension next_;  ///< of the next member that is no extended header
   std::uint64_t offset_ = 0;
   bool ended_ = false;
@@ -144,8 +143,8 @@ std::string data_name(std::uint32_t metric_id) { return fmt::format("{}.data", m
 std::string index_name(std::uint32_t metric_id) { return fmt::format("{}.index", metric_id); }
 
 const Member* Container::find(std::string_view name) const {
-  const auto found = std::ranges::find(members, name, &Member::name);
-  return found == members.end() ? nullptr : &*found;
+  const auto found = places.find(name);
+  return found == places.end() ? nullptr : &members[found->second];
 }
 
 Result<Container> read_container(const ByteSource& source) { return Walk(source).run(); }

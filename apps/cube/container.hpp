@@ -5,7 +5,10 @@
 #include <forebay/error.hpp>
 #include <forebay/range.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +42,8 @@ struct Remark {
 struct Container {
   std::vector<Member> members;  ///< ordinary files, in the order of the archive
   std::vector<Remark> remarks;
+  /// Where the first member of each name is in `members`.
+  std::map<std::string, std::size_t, std::less<>> places;
 
   /// Null if there is none.
   const Member* find(std::string_view name) const;

@@ -75,6 +75,26 @@ TEST(Container, members_are_found_by_name) {
   EXPECT_EQ(container->find("1.data"), nullptr);
 }
 
+// Took quadratic time: each name was compared with all before it.
+TEST(Container, all_of_many_members_are_found) {
+  Archive archive;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kMembersMax; ++i) {
+    names.push_back(data_name(static_cast<std::uint32_t>(i)));
+    archive.member(names.back(), "");
+  }
+  const auto container = archive.zeros(2).read();
+  ASSERT_TRUE(container) << container.error().message();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    EXPECT_EQ(container->find(names[i]), &container->members[i]);
+}
+
+TEST(Container, of_several_paddings_the_first_is_found) {
+  const auto container = Archive().member("padding", "1").member("padding", "22").zeros(2).read();
+  ASSERT_TRUE(container) << container.error().message();
+  EXPECT_EQ(container->find("padding")->bytes.size, 1U);
+}
+
 TEST(Container, what_is_no_ordinary_file_is_passed_over) {
   const auto container = Archive().member("folder", "", '5').member("a", "1").zeros(2).read();
   ASSERT_TRUE(container) << container.error().message();
