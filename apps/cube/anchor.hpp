@@ -118,7 +118,8 @@ Result<std::size_t> find_metric(const Anchor& anchor, std::string_view selector)
 bool is_selected(const Metric& metric, std::string_view selector);
 
 /// Unpacks `member` if it is a gzip stream, else gives it back. Fails with kDamage, and kLimit
-/// above 4 GiB, and above 16 MiB that are 200 times the packed size.
+/// above 4 GiB, above 16 MiB that are 64 times the packed size, and for more than 2^20 tags and
+/// attributes that are 8 for each packed byte.
 Result<std::string> anchor_text(std::string member);
 
 /// Reads a description, for which it needs `text` as memory, and about as much again for what it

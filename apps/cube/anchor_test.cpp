@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "command/random.hpp"
 #include "cube/anchor_text.hpp"
 #include "cube/testing.hpp"
 
@@ -233,11 +234,32 @@ TEST(Anchor, a_packed_text_is_unpacked_and_a_broken_one_refused) {
   EXPECT_EQ(anchor_text(packed).error().kind(), ErrorClass::kDamage);
 }
 
+/// Text that gzip makes about a hundredth of.
+std::string text_of_blanks() {
+  command::Random random(1, 0);
+  std::string text;
+  while (text.size() < 40'000'000)
+    text.append(200 + random.bits() % 500, ' ')
+        .push_back(static_cast<char>('a' + random.bits() % 16));
+  return text;
+}
+
 TEST(Anchor, a_packed_text_that_grows_without_measure_is_a_limit) {
-  const std::string packed = testing::gzipped(std::string(40'000'000, ' '));
-  const auto text = anchor_text(packed);
-  ASSERT_FALSE(text) << packed.size();
-  EXPECT_EQ(text.error().kind(), ErrorClass::kLimit);
+  for (const std::string& long_text : {std::string(40'000'000, ' '), text_of_blanks()}) {
+    const std::string packed = testing::gzipped(long_text);
+    const auto text = anchor_text(packed);
+    ASSERT_FALSE(text) << packed.size();
+    EXPECT_EQ(text.error().kind(), ErrorClass::kLimit);
+  }
+}
+
+TEST(Anchor, a_packed_text_of_many_empty_elements_is_a_limit) {
+  std::string text;
+  for (int i = 0; i < 2'000'000; ++i)
+    text += "<a/>";
+  const auto unpacked = anchor_text(testing::gzipped(text));
+  ASSERT_FALSE(unpacked);
+  EXPECT_EQ(unpacked.error().kind(), ErrorClass::kLimit);
 }
 
 // Took quadratic time: each attribute searched back for its bracket and forward for the other name.

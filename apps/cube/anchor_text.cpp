@@ -5,6 +5,8 @@
 #include <array>
 #include <span>
 
+#include <fmt/format.h>
+
 #include "cube/anchor.hpp"
 #include "cube/inflater.hpp"
 
@@ -14,8 +16,11 @@ namespace {
 
 constexpr std::uint64_t kAnchorBytesMax = 4ULL << 30U;
 /// Measured: 25, with 65,535 locations and level 9.
-constexpr std::uint64_t kAnchorGrowthMax = 200;
+constexpr std::uint64_t kAnchorGrowthMax = 64;
 constexpr std::uint64_t kAnchorBytesAlways = 16ULL << 20U;
+/// For each packed byte; each takes up to 64 bytes of the document. Measured: 2.
+constexpr std::uint64_t kAnchorMarksMax = 8;
+constexpr std::uint64_t kAnchorMarksAlways = 1ULL << 20U;
 constexpr std::array<std::string_view, 2> kBareAttributes{"cubeplaggrtype=", "rowwise="};
 
 /// Behind the '=' if one of these attributes, which must be in a tag and without quotes, begins at
@@ -119,7 +124,17 @@ std::string escaped_attribute(std::string_view text) {
 Result<std::string> anchor_text(std::string member) {
   if (!member.starts_with("\x1f\x8b")) return member;
   const std::uint64_t limit = std::max(kAnchorBytesAlways, member.size() * kAnchorGrowthMax);
-  return inflate_gzip(std::as_bytes(std::span(member)), std::min(limit, kAnchorBytesMax));
+  auto text = inflate_gzip(std::as_bytes(std::span(member)), std::min(limit, kAnchorBytesMax));
+  if (!text) return text;
+  // Of elements and attributes: what a document has for them is more than their text.
+  const auto marks = static_cast<std::uint64_t>(
+      std::ranges::count_if(*text, [](char c) { return c == '<' || c == '='; }));
+  const std::uint64_t marks_max = std::max(kAnchorMarksAlways, member.size() * kAnchorMarksMax);
+  if (marks <= marks_max) return text;
+  return failure({.kind = ErrorClass::kLimit,
+                  .operation = "unpack",
+                  .cause = fmt::format("{} bytes become {} tags and attributes, more than {}",
+                                       member.size(), marks, marks_max)});
 }
 
 }  // namespace forebay::cube
