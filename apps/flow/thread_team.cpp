@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -11,6 +12,9 @@
 namespace forebay::flow {
 
 namespace {
+
+/// Leaves a rank that waits for one that has failed.
+struct TeamStopped {};
 
 /// Messages from one rank to another, in order.
 class Line {
@@ -22,16 +26,24 @@ class Line {
   }
   void pop(std::span<std::byte> into) {
     std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [&] { return !messages_.empty(); });
+    arrived_.wait(lock, [&] { return is_stopped_ || !messages_.empty(); });
+    if (messages_.empty()) throw TeamStopped();
     if (messages_.front().size() != into.size()) std::terminate();  // the ranks disagree: our bug
     std::ranges::copy(messages_.front(), into.begin());
     messages_.pop_front();
+  }
+  /// No more messages will come: throws in a rank that waits for one.
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+    arrived_.notify_one();
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<std::vector<std::byte>> messages_;  // guarded by mutex_
+  bool is_stopped_ = false;                      // guarded by mutex_
 };
 
 /// Lines between all ranks; what start() sends and what is gathered do not meet.
@@ -43,10 +55,23 @@ struct Room {
   std::size_t place(std::uint32_t from, std::uint32_t to) const {
     return std::size_t{from} * size + to;
   }
+  /// Keeps the exception being handled if it is the first, and ends all waits.
+  void fail() {
+    {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+    for (std::size_t i = 0; i < std::size_t{size} * size; ++i) {
+      messages[i].stop();
+      gathered[i].stop();
+    }
+  }
 
   std::uint32_t size;
   std::unique_ptr<Line[]> messages;
   std::unique_ptr<Line[]> gathered;
+  std::mutex mutex;
+  std::exception_ptr failure;  // guarded by mutex
 };
 
 class ThreadTeam final : public Team {
@@ -96,13 +121,24 @@ class ThreadTeam final : public Team {
 void run_as_threads(std::uint32_t ranks, const std::function<void(Team&)>& work) {
   Room room(ranks);
   const auto play = [&](std::uint32_t rank) {
-    ThreadTeam team(room, rank);
-    work(team);
+    try {
+      ThreadTeam team(room, rank);
+      work(team);
+    } catch (...) {
+      room.fail();
+    }
   };
-  std::vector<std::jthread> others;
-  for (std::uint32_t rank = 1; rank < ranks; ++rank)
-    others.emplace_back(play, rank);
-  play(0);
+  {
+    std::vector<std::jthread> others;
+    try {
+      for (std::uint32_t rank = 1; rank < ranks; ++rank)
+        others.emplace_back(play, rank);
+    } catch (...) {
+      room.fail();  // a thread could not be created
+    }
+    play(0);
+  }
+  if (room.failure) std::rethrow_exception(room.failure);
 }
 
 }  // namespace forebay::flow

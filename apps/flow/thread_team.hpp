@@ -10,7 +10,8 @@
 namespace forebay::flow {
 
 /// Runs `work` once for each rank, rank 0 on the calling thread, and comes back when all have.
-/// `work` must not throw, and no rank may leave while another waits for it.
+/// No rank may return while another waits for it. An exception of a rank ends the waits of the
+/// others; the first one is thrown again when all have ended.
 void run_as_threads(std::uint32_t ranks, const std::function<void(Team&)>& work);
 
 }  // namespace forebay::flow

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The teams of the test program without MPI.
+#include <atomic>
+#include <new>
+
+#include <gtest/gtest.h>
+
 #include "flow/dataset_store.hpp"
 #include "flow/folder_store.hpp"
 #include "flow/testing.hpp"
@@ -24,3 +29,22 @@ void on_each_store(const std::function<void(Team&, const StoreOpener&)>& work) {
 }
 
 }  // namespace forebay::flow::testing
+
+namespace forebay::flow {
+namespace {
+
+TEST(ThreadTeam, an_exception_of_a_rank_ends_all_and_comes_out) {
+  for (const std::uint32_t failing : {0U, 2U}) {
+    std::atomic<int> left = 0;
+    const auto work = [&](Team& team) {
+      if (team.rank() == failing) throw std::bad_alloc();
+      team.gather(team.rank());
+      ++left;
+    };
+    EXPECT_THROW(run_as_threads(3, work), std::bad_alloc);
+    EXPECT_EQ(left, 0);
+  }
+}
+
+}  // namespace
+}  // namespace forebay::flow
