@@ -41,7 +41,7 @@ bool OwnerSeen::is_silent_until(const OwnerSeen& later) const noexcept {
 bool is_local(storage::FileSystem kind) noexcept { return !storage::is_remote(kind); }
 
 Result<std::optional<OwnerSeen>> look_at_owner(const std::string& path) {
-  // O_NONBLOCK: opening a FIFO that nobody else has open would block.
+  // O_NONBLOCK: opening a FIFO without a writer would block.
   const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   const Descriptor file(uninterrupted([&] { return ::open(path.c_str(), flags); }));
   if (!file && errno == ENOENT) return std::nullopt;

@@ -38,8 +38,8 @@ struct WriteFacts {
   std::string storage_reason = {};
   /// What each rank can give to staging; 0: not known.
   std::uint64_t available_bytes = 0;
-  /// What each rank may take for staging by itself: its share of the free memory. A plan that needs
-  /// more to work at all takes it. 0: not known.
+  /// What a plan that sets no memory_bytes may take on each rank: its share of the free memory. If
+  /// it needs more to work at all, it takes that. 0: not known.
   std::uint64_t free_bytes = 0;
   /// Requests that a writer has under way.
   std::uint32_t requests_of_writer = 4;
