@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Other people's programs read what datasets hold: zarr and xarray in place, h5py from a copy."""
 
+import errno
 import json
+import os
 
 import numpy
 import pytest
@@ -243,6 +245,25 @@ def test_a_copy_says_how_much_it_copied(samples, forebay, tmp_path):
         "copied_bytes": 4 * (48 + 28 + 24 + 6 + 1024),
         "incomplete": [],
     }
+
+
+def test_a_copy_is_made_where_no_file_can_be_locked(samples, forebay, tmp_path, monkeypatch):
+    """As on NFS without a lock daemon, where flock() fails with ENOLCK."""
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+    real = h5py.File
+
+    def without_locks(name, mode="r", *, locking=None, **options):
+        if locking is not False:
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+        return real(name, mode, locking=locking, **options)
+
+    file = tmp_path / "out.h5"
+    with monkeypatch.context() as patched:
+        patched.setattr(h5py, "File", without_locks)
+        ran = forebay("export", samples / "grid.fb", "--hdf5", file)
+    assert ran.code == 0, ran.err
+    with h5py.File(file) as copied:
+        assert copied.attrs["step"] == 1
 
 
 def test_one_target_is_needed(samples, forebay, tmp_path):

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`forebay tipsy`: options reach the native program, its answers become tables and a picture."""
 
+import math
 import os
+import struct
 
 import pytest
 
@@ -221,6 +223,23 @@ def test_the_real_program_makes_checks_and_analyses(forebay, real_native, tmp_pa
     ]
     assert both[0]["profile"] == both[1]["profile"]
     assert both[0]["mass"] == pytest.approx(1, rel=1e-3)
+
+
+@pytest.mark.parametrize("time", [math.nan, math.inf, -math.inf])
+def test_a_time_that_is_not_finite_is_shown_and_is_damage(forebay, real_native, tmp_path, time):
+    real_native("forebay-tipsy")
+    file = tmp_path / "small.tipsy"
+    assert forebay("tipsy", "generate", file, "--dark", 100, "--json", "-").code == 0
+    with file.open("r+b") as stream:
+        stream.write(struct.pack(">d", time))
+    info = forebay("tipsy", "info", file)
+    assert (info.code, info.err) == (0, "")
+    assert "not finite" in info.out
+    assert forebay("tipsy", "info", file, "--json", "-").json["snapshot"]["time"] is None
+    check = forebay("tipsy", "check", file)
+    assert check.code == 3
+    assert "the time is not finite" in check.out
+    assert "Traceback" not in check.out + check.err
 
 
 def test_the_real_program_finds_damage(forebay, real_native, tmp_path):
