@@ -155,8 +155,10 @@ void link(fuse_req_t request, fuse_ino_t node, fuse_ino_t parent, const char* na
   const Inode& folder = call.inode(parent);
   {
     Recording recording(call.file_system().recorder.get());
-    const int made =
-        errno_of(::linkat(AT_FDCWD, inode.path().c_str(), folder.fd(), name, AT_SYMLINK_FOLLOW));
+    const std::string path = inode.path();
+    const int made = as_caller(call, [&] {
+      return ::linkat(AT_FDCWD, path.c_str(), folder.fd(), name, AT_SYMLINK_FOLLOW);
+    });
     if (made != 0) return call.fail(made);
     recording.keep(
         {.kind = RecordKind::kLink, .file = inode.id(), .folder = folder.id(), .name = name});

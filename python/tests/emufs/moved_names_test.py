@@ -177,14 +177,18 @@ else:
 """
 
 
-@pytest.mark.parametrize("mode", [0o1777, 0o755])
+STICKY, CLOSED = 0o1777, 0o755
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("change", "mode"),
     [
-        "os.unlink('file')",
-        "os.rmdir('folder')",
-        "os.rename('file', 'moved')",
-        "os.rename('mine', 'file')",
+        ("os.unlink('file')", STICKY),
+        ("os.unlink('file')", CLOSED),
+        ("os.rmdir('folder')", STICKY),
+        ("os.rename('file', 'moved')", STICKY),
+        ("os.rename('mine', 'file')", STICKY),
+        ("os.link('mine', 'linked')", CLOSED),
     ],
 )
 def test_names_are_changed_with_the_rights_that_the_caller_has_by_then(mount, change, mode):
