@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/uninterrupted.hpp"
+
 namespace forebay {
 
 namespace {
@@ -35,17 +37,32 @@ void raise_descriptor_limit() noexcept {
 }
 
 StandardNumbersTaken::StandardNumbersTaken() noexcept {
-  for (int& number : taken_) {
-    number = ::open("/dev/null", O_PATH | O_CLOEXEC);
-    if (number < kFirstOwn) continue;
-    ::close(number);
-    number = -1;
+  for (int number = 0; number < kFirstOwn; ++number) {
+    int& taken = taken_.at(static_cast<std::size_t>(number));
+    taken = -1;
+    if (::fcntl(number, F_GETFD) >= 0) continue;
+    taken = ::open("/dev/null", O_PATH | O_CLOEXEC);
+    if (taken < kFirstOwn) continue;
+    ::close(taken);
+    taken = -1;
   }
 }
 
 StandardNumbersTaken::~StandardNumbersTaken() {
   for (const int number : taken_)
     if (number >= 0) ::close(number);
+}
+
+Descriptor open_path(const std::string& path, int flags, mode_t mode) noexcept {
+  int number = -1;
+  int error_number = 0;
+  {
+    const StandardNumbersTaken taken;
+    number = uninterrupted([&] { return ::open(path.c_str(), flags, mode); });
+    error_number = errno;
+  }
+  errno = error_number;
+  return Descriptor(number);
 }
 
 Descriptor::~Descriptor() {

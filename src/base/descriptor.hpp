@@ -7,7 +7,10 @@
 #include <forebay/error.hpp>
 
 #include <array>
+#include <string>
 #include <utility>
+
+#include <sys/types.h>
 
 namespace forebay {
 
@@ -61,5 +64,10 @@ class Descriptor {
   static constexpr int kEmpty = -1;
   int number_ = kEmpty;
 };
+
+/// open(2), repeated after a signal. The file does not have one of the numbers 0, 1 and 2 even for
+/// a moment, so that nothing the program prints gets into it; other threads that open files at the
+/// same time can break that. Empty with errno on failure.
+Descriptor open_path(const std::string& path, int flags, mode_t mode = 0) noexcept;
 
 }  // namespace forebay

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/descriptor.hpp"
 
+#include <atomic>
 #include <cerrno>
+#include <string>
+#include <thread>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/testing.hpp"
@@ -49,6 +53,39 @@ TEST(Descriptor, empty_one_cannot_be_duplicated) {
   ASSERT_FALSE(copy);
   EXPECT_EQ(copy.error().error_number(), EBADF);
   EXPECT_EQ(Descriptor(-7).get(), -1);
+}
+
+/// Prints and prints on a closed standard output, while files are opened; returns how often that
+/// got into a file.
+int prints_in_files(const std::string& path) {
+  constexpr int kOpened = 20'000;
+  ::close(STDOUT_FILENO);
+  std::atomic<bool> ends{false};
+  std::atomic<int> printed{0};
+  std::thread printer([&] {
+    while (!ends.load())
+      if (::write(STDOUT_FILENO, "x", 1) == 1) printed.fetch_add(1);
+  });
+  for (int i = 0; i < kOpened; ++i)
+    if (!open_path(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)) printed.fetch_add(1);
+  ends.store(true);
+  printer.join();
+  return printed.load();
+}
+
+TEST(Descriptor, open_path_never_uses_the_number_of_a_closed_standard_output) {
+  const TemporaryFolder folder;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(prints_in_files(folder / "file") == 0 ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST(Descriptor, open_path_that_fails_is_empty_and_leaves_errno) {
+  EXPECT_FALSE(open_path("/no/such/file", O_RDONLY));
+  EXPECT_EQ(errno, ENOENT);
 }
 
 }  // namespace

@@ -110,8 +110,7 @@ Result<TemporaryFile> TemporaryFile::create_beside(const std::string& target) {
   const mode_t mode = *old ? (*old)->st_mode & S_IRWXU : kNewFileMode;
   for (int tried = 0; tried < kNamesTried; ++tried) {
     std::string path = name_beside(*resolved);
-    Descriptor made(uninterrupted(
-        [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode); }));
+    Descriptor made = open_path(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (!made && errno == EEXIST) continue;
     if (!made) return refused("create", target, errno);
     TemporaryFile file(std::move(*resolved), std::move(path), made.release());

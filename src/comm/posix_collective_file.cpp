@@ -30,7 +30,7 @@ Result<Descriptor> open_here(const std::string& path, FileIntent intent) {
   const int mode = intent == FileIntent::kRead ? O_RDONLY : O_RDWR | O_CREAT;
   // O_NONBLOCK: opening a FIFO that nobody else has open would block.
   const int flags = mode | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-  Descriptor file(uninterrupted([&] { return ::open(path.c_str(), flags, kNewFileMode); }));
+  Descriptor file = open_path(path, flags, kNewFileMode);
   if (!file) return failed("open", path);
   struct stat found{};
   if (::fstat(file.get(), &found) != 0) return failed("open", path);

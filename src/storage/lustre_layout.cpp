@@ -49,7 +49,7 @@ LustreLayout encode_lustre_layout(const StripeWish& wish) noexcept {
 
 Status make_lustre_file(const std::string& path, const StripeWish& wish) {
   const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | kWithoutObjects;
-  const Descriptor file(uninterrupted([&] { return ::open(path.c_str(), flags, 0666); }));
+  const Descriptor file = open_path(path, flags, 0666);
   if (!file) return failure(system_error({.operation = "create", .path = path}, errno));
   LustreLayout layout = encode_lustre_layout(wish);
   if (uninterrupted([&] { return ::ioctl(file.get(), kSetStripe, layout.data()); }) == 0) return {};

@@ -240,8 +240,7 @@ struct Names {
 };
 
 Result<std::unique_ptr<File>> open_named(const Names& names, OpenOptions options) {
-  Descriptor descriptor(
-      uninterrupted([&] { return ::open(names.opened.c_str(), flags_of(options), kNewFileMode); }));
+  Descriptor descriptor = open_path(names.opened, flags_of(options), kNewFileMode);
   if (!descriptor) {
     return failure(open_error(names.shown, options, errno));
   }

@@ -92,7 +92,7 @@ class Attempt {
 
 Result<Descriptor> Attempt::write_own() {
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
-  Descriptor file(uninterrupted([&] { return ::open(own_path_.c_str(), flags, kOwnerMode); }));
+  Descriptor file = open_path(own_path_, flags, kOwnerMode);
   struct stat facts{};
   if (!file || ::fstat(file.get(), &facts) != 0)
     return failure(system_error({.operation = "make", .path = own_path_}, errno));

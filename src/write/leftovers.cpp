@@ -14,7 +14,6 @@
 
 #include "base/descriptor.hpp"
 #include "base/folder_entries.hpp"
-#include "base/uninterrupted.hpp"
 #include "format/catalog.hpp"
 #include "write/data_folder.hpp"
 
@@ -59,8 +58,7 @@ Result<std::uint64_t> claim_groups(const std::string& folder,
   for (;; first += kGroupsOfOpening) {
     const std::string path = format::data_path(folder, {first, 0});
     // O_EXCL: a file that another opening makes at this moment is not shared, and no link followed.
-    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-    const Descriptor made(uninterrupted([&] { return ::open(path.c_str(), flags, kFileMode); }));
+    const Descriptor made = open_path(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode);
     if (made) return first;
     if (errno != EEXIST) return failure(system_error({.operation = "create", .path = path}, errno));
   }

@@ -5,6 +5,9 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "comm/in_process.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
@@ -204,6 +207,34 @@ TEST(Pieces, cover_a_transfer_without_gap) {
     EXPECT_EQ(reached, total);
     EXPECT_EQ(pieces.at(pieces.count()).size, 0);
   }
+}
+
+/// Standard output is closed while it lives.
+class ClosedOutput {
+ public:
+  ClosedOutput() : saved_(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)) { ::close(STDOUT_FILENO); }
+  ~ClosedOutput() {
+    ::dup2(saved_, STDOUT_FILENO);
+    ::close(saved_);
+  }
+  ClosedOutput(const ClosedOutput&) = delete;
+  ClosedOutput& operator=(const ClosedOutput&) = delete;
+
+ private:
+  const int saved_;
+};
+
+TEST(FromMpi, a_collective_file_never_has_the_number_of_a_closed_standard_output) {
+  const Ranks ranks = world();
+  const SharedFolder folder(ranks);
+  bool is_taken = false;
+  {
+    const ClosedOutput closed;
+    const auto file =
+        must(ranks->open_file(folder / "data", {.intent = FileIntent::kCreate}), "open");
+    is_taken = ::fcntl(STDOUT_FILENO, F_GETFD) >= 0;
+  }
+  EXPECT_FALSE(is_taken);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/checked_cast.hpp"
+#include "base/descriptor.hpp"
 #include "base/no_space.hpp"
 #include "comm/mpi/piece_types.hpp"
 #include "comm/mpi/pieces.hpp"
@@ -306,6 +307,7 @@ Result<std::unique_ptr<CollectiveFile>> open_mpi_file(const MpiFileRanks& of,
   const ErrorDetails what{.operation = "open", .path = path};
   const Status mine = mpi_call(of.ranks->thread_support(), what, [&] {
     Info info;
+    const StandardNumbersTaken taken;
     if (const int code = info.set(how.hints); code != MPI_SUCCESS) return code;
     const int code = MPI_File_open(of.handle, path.c_str(), mode, info.get(), &handle);
     if (code == MPI_SUCCESS) MPI_File_set_errhandler(handle, MPI_ERRORS_RETURN);
