@@ -12,14 +12,10 @@ tl::unexpected<Error> pass_on(const Result<Value>& failed) {
   return failure(failed.error());
 }
 
-/// Ranks write one file through the page cache. Rank 0 alone reserves space, and no more than the
-/// file is known to take: unused space is returned by truncating the file.
+/// Ranks write one file through the page cache.
 StreamPlan stream_plan(const OutputShape& shape, const Team& team) {
   StreamPlan plan{.buffer_bytes = shape.buffer_bytes, .buffers = shape.buffers};
-  if (team.size() == 1) return plan;
-  plan.access = Access::kBuffered;
-  const bool reserves = team.rank() == 0 && shape.expected_bytes > 0;
-  if (!reserves) plan.preallocation = Preallocation::kNone;
+  if (team.size() > 1) plan.access = Access::kBuffered;
   return plan;
 }
 
@@ -66,9 +62,11 @@ Result<std::unique_ptr<ProfileOutput>> ProfileOutput::open_stream(const OutputSh
 /// takes a size for its end that is not.
 Status ProfileOutput::create_file(const OutputShape& shape) {
   Status mine;
+  const Writers writers = team_.size() > 1 ? Writers::kOtherProcesses : Writers::kThisRuntime;
   if (team_.rank() == 0) {
     mine = open_file(shape.path, {.expected_bytes = shape.expected_bytes,
-                                  .publication = Publication::kWhenComplete});
+                                  .publication = Publication::kWhenComplete,
+                                  .writers = writers});
   }
   const bool is_first = team_.rank() == 0;
   auto words = mine && is_first ? words_of(file_->written_path()) : std::vector<std::uint64_t>();

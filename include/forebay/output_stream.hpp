@@ -76,6 +76,12 @@ enum class Existing : std::uint8_t {
   kKeep,     ///< they stay where nothing is written; the file does not get shorter
 };
 
+/// Which processes write a file.
+enum class Writers : std::uint8_t {
+  kThisRuntime,     ///< streams of this Runtime: the file ends where they wrote last
+  kOtherProcesses,  ///< other processes as well, with Existing::kKeep: the file is never shortened
+};
+
 struct CreateOptions {
   /// How many bytes will be written, as far as known: that much space is reserved before the first
   /// of them, so that a full disk is known early. 0: not known. The file may become longer or
@@ -83,6 +89,10 @@ struct CreateOptions {
   std::uint64_t expected_bytes = 0;
   Publication publication = Publication::kAtOnce;
   Existing existing = Existing::kReplace;  ///< kKeep excludes kWhenComplete
+  /// kOtherProcesses: create() reserves expected_bytes beyond the end of the file, and nothing more
+  /// is reserved. publish() returns unused space; the other processes must have called sync() or
+  /// drain() before. kKeep implies kOtherProcesses, and reserves nothing.
+  Writers writers = Writers::kThisRuntime;
 };
 
 /// A file of a stream: a small handle, copyable, for any thread. It is closed by the first drain()
@@ -91,8 +101,9 @@ class OutputFile {
  public:
   /// The name that was given to create().
   const std::string& path() const noexcept;
-  /// Where its bytes are written: the temporary file until publish(), else path(). Other processes
-  /// may open it with Existing::kKeep to write a share of it.
+  /// Where its bytes are written: the temporary file until publish(), else path(). If it was
+  /// created with Writers::kOtherProcesses, other processes may open it with Existing::kKeep to
+  /// write a share of it; otherwise drain() and publish() may cut off what they wrote.
   const std::string& written_path() const noexcept;
   /// Its place in the order of create() calls of its stream, from 0.
   std::uint32_t number() const noexcept;
@@ -182,7 +193,8 @@ class OutputStream {
 
   /// Makes a file, or opens the one of that name. Blocks as open(2) does. Fails with kNotFound
   /// (the folder), kPermission, ..., kUnsupported if the plan says direct and the file system
-  /// cannot, and with kInvalidArgument for a name that is being written by this Runtime already and
+  /// cannot, kNoSpace where Writers::kOtherProcesses has no room for expected_bytes, and with
+  /// kInvalidArgument for a name that is being written by this Runtime already and
   /// would be emptied, or in another way. Such failures leave the stream as it was.
   Result<OutputFile> create(const std::string& path, const CreateOptions& options = {});
   Result<OutputFile> create(const std::string& path, std::uint64_t expected_bytes) {

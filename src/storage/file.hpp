@@ -94,6 +94,15 @@ class File {
   /// cannot.
   virtual Status allocate(ByteRange range) = 0;
 
+  /// Reserves space for `range`; the size stays. truncate() to the size frees what lies beyond it.
+  /// kUnsupported where the file system cannot.
+  virtual Status reserve(ByteRange range) {
+    return failure({.kind = ErrorClass::kUnsupported,
+                    .operation = "reserve space of",
+                    .path = path(),
+                    .offset_bytes = range.offset});
+  }
+
   /// Gives back the space of `range`, which reads as zeros from then on; the size stays.
   /// kUnsupported where the file system cannot.
   virtual Status punch(ByteRange range) {

@@ -125,6 +125,18 @@ TEST_F(FileTest, write_read_truncate_allocate_sync) {
   EXPECT_EQ(into[2000], std::byte{0});
 }
 
+TEST_F(FileTest, what_is_reserved_takes_space_and_the_size_stays) {
+  const auto file = must_open(path_, {.intent = Intent::kCreate});
+  if (const Status reserved = file->reserve({0, 1_MiB}); !reserved) {
+    ASSERT_EQ(reserved.error().kind(), ErrorClass::kUnsupported) << reserved.error().message();
+    GTEST_SKIP() << reserved.error().message();
+  }
+  EXPECT_EQ(*file->size(), 0U);
+  struct stat facts{};
+  ASSERT_EQ(::stat(path_.c_str(), &facts), 0);
+  EXPECT_GE(std::uint64_t{512} * static_cast<std::uint64_t>(facts.st_blocks), 1_MiB);
+}
+
 TEST_F(FileTest, what_is_punched_is_zeros_and_the_size_stays) {
   const auto file = must_open(path_, {.intent = Intent::kCreate});
   const auto bytes = pattern(3 * 65536);

@@ -48,6 +48,7 @@ class PosixFile final : public File {
                                std::uint64_t offset_bytes) override;
   Status sync() override;
   Status allocate(ByteRange range) override;
+  Status reserve(ByteRange range) override;
   Status punch(ByteRange range) override;
   Status truncate(std::uint64_t size_bytes) override;
   std::optional<double> cached_fraction(ByteRange range) const override;
@@ -64,6 +65,7 @@ class PosixFile final : public File {
   template <class Attempt>
   Result<std::size_t> transfer(const Step& step, Attempt attempt);
   tl::unexpected<Error> failed(std::string_view operation, int error_number) const;
+  Status take_space(ByteRange range, int mode);
 
   Descriptor descriptor_;
   const Facts facts_;
@@ -136,10 +138,14 @@ Status PosixFile::sync() {
   return {};
 }
 
-Status PosixFile::allocate(ByteRange range) {
+Status PosixFile::allocate(ByteRange range) { return take_space(range, 0); }
+
+Status PosixFile::reserve(ByteRange range) { return take_space(range, FALLOC_FL_KEEP_SIZE); }
+
+Status PosixFile::take_space(ByteRange range, int mode) {
   if (range.empty()) return {};
   const int result = uninterrupted([&] {
-    return ::fallocate(descriptor(), 0, static_cast<off_t>(range.offset),
+    return ::fallocate(descriptor(), mode, static_cast<off_t>(range.offset),
                        static_cast<off_t>(range.size));
   });
   if (result == 0) return {};

@@ -31,6 +31,7 @@ Result<OutputFile> StreamCore::create(const std::string& path, const CreateOptio
   auto lane = lane_for(opened->target->file(), opened->plan);
   if (!lane) return failure(located(lane.error(), path));
   setup.plan = std::move(opened->plan);
+  setup.reserved_bytes = opened->reserved_bytes;
   const std::lock_guard lock(mutex_);
   setup.number = files_created_++;
   auto file = std::make_shared<FileCore>(std::move(setup), **lane, std::move(opened->target));

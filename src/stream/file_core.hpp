@@ -46,6 +46,7 @@ class FileCore {
     std::uint32_t number = 0;
     OutputPlan plan;
     Publication publication = Publication::kAtOnce;
+    std::uint64_t reserved_bytes = 0;  ///< as in Opened
   };
   FileCore(Setup setup, Lane& lane, std::shared_ptr<Target> target);
   FileCore(const FileCore&) = delete;
@@ -70,6 +71,7 @@ class FileCore {
 
  private:
   Status sync_name();
+  Status free_reserve();
 
   Setup setup_;
   Lane& lane_;

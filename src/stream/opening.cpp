@@ -70,11 +70,33 @@ Result<FilePointer> open_direct(const storage::File& buffered,
   return nullptr;
 }
 
-/// A file that is kept may be written by other processes at the same time: space reserved beyond
-/// its end would make it longer, and giving that space back could cut off what they wrote.
-void share(Target::Setup& setup, OutputPlan& plan) {
+bool is_shared(const CreateOptions& options) {
+  return options.existing == Existing::kKeep || options.writers == Writers::kOtherProcesses;
+}
+
+/// Other processes may write to the file at the same time. The queue reserves nothing: that makes
+/// the file longer, and to return the space later could cut off what they wrote.
+void share(Target::Setup& setup, OutputPlan& plan, const CreateOptions& options) {
   setup.length = Length::kLeftAlone;
-  setup.preallocation = plan.preallocation = Preallocation::kNone;
+  setup.preallocation = Preallocation::kNone;
+  const bool reserves = options.existing == Existing::kReplace && options.expected_bytes > 0 &&
+                        plan.preallocation != Preallocation::kNone;
+  plan.preallocation = reserves ? Preallocation::kExpected : Preallocation::kNone;
+}
+
+/// Of a shared file, which is empty yet: its size stays what processes write.
+Status reserve(storage::File& file, Opened& opened, std::uint64_t expected_bytes) {
+  const Status reserved = file.reserve({0, expected_bytes});
+  if (reserved) {
+    opened.reserved_bytes = expected_bytes;
+    return {};
+  }
+  if (reserved.error().kind() != ErrorClass::kUnsupported) {
+    static_cast<void>(file.truncate(0));  // frees what the file system reserved before it failed
+    return reserved;
+  }
+  opened.plan.preallocation = Preallocation::kNone;
+  return {};
 }
 
 }  // namespace
@@ -109,12 +131,17 @@ Result<Opened> open_output(const std::string& path,
                       .size_bytes = *kept,
                       .expected_bytes = options.expected_bytes};
   if (*direct) setup.exact_file = std::exchange(setup.file, std::move(*direct));
-  if (options.existing == Existing::kKeep) share(setup, opened.plan);
+  if (is_shared(options)) share(setup, opened.plan, options);
   opened.target = std::make_shared<Target>(std::move(setup));
   if (!queues.enlist(identity, opened.target))
     return in_use(path, "another thread of this program opened it at the same moment");
-  if (const Status empty = empty_unless_kept(opened.target->file(), options.existing); !empty)
+  storage::File& file = opened.target->file();
+  if (const Status empty = empty_unless_kept(file, options.existing); !empty)
     return failure(empty.error());
+  const bool reserves = is_shared(options) && opened.plan.preallocation != Preallocation::kNone;
+  if (!reserves) return opened;
+  if (const Status reserved = reserve(file, opened, options.expected_bytes); !reserved)
+    return failure(reserved.error());
   return opened;
 }
 

@@ -18,6 +18,8 @@ namespace forebay::stream {
 struct Opened {
   std::shared_ptr<Target> target;
   OutputPlan plan;
+  /// Space that was reserved so far, beyond the end of a file that other processes write too.
+  std::uint64_t reserved_bytes = 0;
 };
 
 /// `path` is where the file is to be; what `plan` leaves open is chosen.

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "stream/testing.hpp"
 
@@ -186,6 +187,27 @@ TEST_P(StreamTest, two_streams_write_parts_of_one_file) {
   EXPECT_TRUE(works(first.drain()));
   EXPECT_TRUE(works(second.drain()));
   EXPECT_TRUE(is_pattern(site / "data", 100'000));
+}
+
+TEST_P(StreamTest, space_of_a_file_for_other_processes_lies_beyond_its_end_until_it_is_published) {
+  const auto space_of = [](const std::string& path) {
+    struct stat facts{};
+    EXPECT_EQ(::stat(path.c_str(), &facts), 0);
+    return static_cast<std::uint64_t>(facts.st_blocks) * 512;
+  };
+  OutputStream out = site.make_stream();
+  const OutputFile file = must(out.create(site / "data", {.expected_bytes = 4_MiB,
+                                                          .publication = Publication::kWhenComplete,
+                                                          .writers = Writers::kOtherProcesses}));
+  if (file.plan().preallocation == Preallocation::kNone) GTEST_SKIP() << "no space is reserved";
+  EXPECT_EQ(file.plan().preallocation, Preallocation::kExpected);
+  EXPECT_TRUE(works(submit_all(out, file, {0, 5000})));
+  EXPECT_TRUE(works(file.sync()));
+  EXPECT_TRUE(is_pattern(file.written_path(), 5000));
+  EXPECT_GE(space_of(file.written_path()), 4_MiB);
+  EXPECT_TRUE(works(file.publish()));
+  EXPECT_TRUE(is_pattern(site / "data", 5000));
+  EXPECT_LT(space_of(site / "data"), 1_MiB);
 }
 
 TEST_P(StreamTest, completions_come_in_order_if_that_is_asked_for) {

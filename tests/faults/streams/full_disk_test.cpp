@@ -61,6 +61,22 @@ TEST_P(DiskTooSmall, for_what_is_expected_is_told_before_the_first_byte) {
   EXPECT_EQ(storage->free_bytes(), free_before) << "what was reserved in vain stays reserved";
 }
 
+TEST_P(DiskTooSmall, for_a_file_of_several_processes_is_told_by_create) {
+  const std::uint64_t free_before = storage->free_bytes();
+  const std::string path = *storage / "data";
+  OutputStream out = make_stream();
+  for (const Publication publication : {Publication::kAtOnce, Publication::kWhenComplete}) {
+    const auto file = out.create(path, {.expected_bytes = kTooMuch,
+                                        .publication = publication,
+                                        .writers = Writers::kOtherProcesses});
+    ASSERT_EQ(error_class(file), ErrorClass::kNoSpace);
+    EXPECT_EQ(file.error().error_number(), ENOSPC) << file.error().message();
+    EXPECT_TRUE(mentions(file.error(), " bytes are wanted, the file system has "));
+    EXPECT_EQ(storage->free_bytes(), free_before) << "what was reserved in vain stays reserved";
+  }
+  EXPECT_TRUE(works(out.drain())) << "the stream goes on";
+}
+
 INSTANTIATE_TEST_SUITE_P(All,
                          DiskTooSmall,
                          ::testing::ValuesIn(ways_with({Preallocation::kExpected,

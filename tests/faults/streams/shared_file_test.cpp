@@ -2,12 +2,16 @@
 // Processes that write one file at the same time, each its own pieces: every byte is in the file at
 // the end, and no process shortens it, lengthens it or rewrites what another one wrote.
 #include <algorithm>
+#include <array>
+#include <climits>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <sys/wait.h>
@@ -72,11 +76,87 @@ Status write_own(const Way& way,
   return out.sync();
 }
 
+/// Returns when they are written. The stream keeps the space that it reserved, as drain() would
+/// not.
+Status write_without_drain(OutputStream& out,
+                           const OutputFile& file,
+                           const std::vector<Piece>& pieces) {
+  std::uint64_t written = 0;
+  for (const Piece& piece : pieces) {
+    if (piece.process != 0) continue;
+    const Status done = out.write(file, piece.range.offset, content(piece.range));
+    if (!done) return done;
+    ++written;
+  }
+  while (out.report().buffers < written) {
+    if (const auto free = out.try_acquire(); !free) return failure(free.error());
+    std::this_thread::yield();
+  }
+  return {};
+}
+
+/// A pipe that carries one text between processes.
+class Channel {
+ public:
+  Channel() { EXPECT_EQ(::pipe(ends_.data()), 0); }
+  ~Channel() {
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+  }
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+  bool send(const std::string& text) const {
+    return ::write(ends_[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  }
+  /// Empty if the other process ended before it sent anything.
+  std::string receive() {
+    ::close(std::exchange(ends_[1], -1));
+    std::array<char, PATH_MAX> text{};
+    const ssize_t size = ::read(ends_[0], text.data(), text.size());
+    return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+
+/// Writes its own pieces first, and publishes the file after the others have written theirs.
+Status create_and_publish(const Way& way,
+                          const std::string& path,
+                          std::uint64_t expected_bytes,
+                          const std::vector<Piece>& pieces,
+                          const Channel& created,
+                          Channel& complete) {
+  Runtime runtime({.engine = way.engine});
+  OutputStream out = must(runtime.output_stream(way.plan()));
+  const OutputFile file = must(out.create(path, {.expected_bytes = expected_bytes,
+                                                 .publication = Publication::kWhenComplete,
+                                                 .writers = Writers::kOtherProcesses}));
+  if (const Status done = write_without_drain(out, file, pieces); !done) return done;
+  if (!created.send(file.written_path()) || complete.receive().empty()) return out.drain();
+  return file.publish();
+}
+
 std::vector<std::byte> bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
+}
+
+/// A process that does `work`.
+template <class Work>
+pid_t start(const Work& work) {
+  const pid_t child = ::fork();
+  EXPECT_GE(child, 0);
+  if (child == 0) ::_exit(work() ? 0 : 1);
+  return child;
+}
+
+bool succeeds(pid_t child) {
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 class SharedFile : public ::testing::TestWithParam<Way> {
@@ -88,20 +168,34 @@ class SharedFile : public ::testing::TestWithParam<Way> {
     std::ofstream(path, std::ios::binary) << std::string(old_bytes, 'o');
     const std::vector<Piece> pieces = pieces_of(seed, processes);
     std::vector<pid_t> children;
-    for (int process = 0; process < processes; ++process) {
-      const pid_t child = ::fork();
-      ASSERT_GE(child, 0);
-      if (child == 0) ::_exit(write_own(GetParam(), path, pieces, process) ? 0 : 1);
-      children.push_back(child);
-    }
-    for (const pid_t child : children) {
-      int status = 0;
-      ASSERT_EQ(::waitpid(child, &status, 0), child);
-      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "seed " << seed;
-    }
+    for (int process = 0; process < processes; ++process)
+      children.push_back(start([&] { return write_own(GetParam(), path, pieces, process); }));
+    for (const pid_t child : children)
+      EXPECT_TRUE(succeeds(child)) << "seed " << seed;
     std::vector<std::byte> wanted = content({0, kSharedBytes});
     if (old_bytes > 0) wanted.resize(old_bytes, std::byte{'o'});
     ASSERT_EQ(bytes_of(path), wanted) << "seed " << seed;
+  }
+  /// Process 0 creates the file, the three others join.
+  void create_join_and_compare(std::uint64_t seed, std::uint64_t expected_bytes) {
+    const std::string path = folder_ / "shared";
+    const std::vector<Piece> pieces = pieces_of(seed, 4);
+    Channel created;
+    Channel complete;
+    const pid_t creator = start([&] {
+      return create_and_publish(GetParam(), path, expected_bytes, pieces, created, complete);
+    });
+    const std::string joined = created.receive();
+    ASSERT_NE(joined, "") << "seed " << seed;
+    std::vector<pid_t> others;
+    for (int process = 1; process < 4; ++process)
+      others.push_back(start([&] { return write_own(GetParam(), joined, pieces, process); }));
+    for (const pid_t other : others)
+      ASSERT_TRUE(succeeds(other)) << "seed " << seed;
+    ASSERT_TRUE(complete.send("all"));
+    ASSERT_TRUE(succeeds(creator)) << "seed " << seed;
+    ASSERT_EQ(bytes_of(path), content({0, kSharedBytes})) << "seed " << seed;
+    std::filesystem::remove(path);
   }
   static std::uint64_t rounds() { return tries_all() ? 200 : 10; }
 
@@ -116,6 +210,16 @@ TEST_P(SharedFile, pieces_of_2_processes_are_all_there) {
 TEST_P(SharedFile, pieces_of_4_processes_are_all_there) {
   for (std::uint64_t seed = 1; seed <= rounds(); ++seed)
     write_and_compare(seed, 4);
+}
+
+TEST_P(SharedFile, published_by_its_creator_has_the_pieces_of_3_others) {
+  for (std::uint64_t seed = 1; seed <= rounds(); ++seed)
+    create_join_and_compare(seed, 0);
+}
+
+TEST_P(SharedFile, with_reserved_space_has_the_pieces_of_3_others) {
+  for (std::uint64_t seed = 1; seed <= rounds(); ++seed)
+    create_join_and_compare(seed, seed % 2 == 0 ? kSharedBytes : 3 * kSharedBytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SharedFile, ::testing::ValuesIn(ways()), way_name);
