@@ -78,7 +78,9 @@ struct RuntimeOptions {
   /// (docs/formats/machine.md), for example one that `forebay calibrate` made. Sessions on files
   /// that are not in memory ask for as much at a time as keeps it busy. Empty: not known, but where
   /// the file system itself tells, as emufs does: what that says comes first in any case, and
-  /// ReadPlan::reason has whose word it was. One that cannot be read is an Error of each session.
+  /// ReadPlan::reason has whose word it was. Output streams have more under way where the servers
+  /// need it, see OutputPlan::reason. One that cannot be read is an Error of each session and
+  /// stream.
   std::string machine = {};
   WriterCores writer_cores = WriterCores::kApart;
   /// Processors (numbers of the system, sorted) for agents and all other threads of Forebay that

@@ -64,6 +64,7 @@ struct OutputFacts {
   std::uint64_t expected_bytes = 0;   ///< what the program says it will write; 0: it does not say
   std::uint64_t in_flight_bytes = 0;  ///< the limit of its device; 0: not known
   std::string in_flight_reason = {};  ///< who says so
+  std::uint64_t busy_bytes = 0;       ///< under way, that keep its servers busy; 0: not known
 };
 
 /// How one file of a stream is written.

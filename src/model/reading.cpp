@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "model/fewest.hpp"
@@ -19,6 +20,17 @@ constexpr double kAsGood = 1.02;
 /// that computes it waits for a core first.
 constexpr double kTurnaroundUs = 2000;
 
+/// What is written at a time, where nothing says how much: so much that its end does not count.
+constexpr std::uint64_t kLongBytes = 4_GiB;
+
+/// What is to be transferred, and with how much under way.
+struct Task {
+  RequestKind kind = RequestKind::kRead;
+  Layout layout;
+  std::uint64_t bytes = 1;
+  std::uint64_t memory_bytes = 0;
+};
+
 /// One size of requests, with the fewest under way that come near the best it can do.
 struct Candidate {
   ReadingAdvice advice;
@@ -29,14 +41,16 @@ struct Candidate {
 /// by server, not in the order of the file (read/server_lanes.hpp).
 class Search {
  public:
-  Search(const Machine& machine, const Layout& layout, std::uint64_t bytes, std::uint64_t memory)
-      : machine_(machine), memory_bytes_(memory) {
-    plan_.bytes = bytes;
-    plan_.layout = layout;
+  Search(const Machine& machine, const Task& task)
+      : machine_(machine), memory_bytes_(task.memory_bytes) {
+    plan_.kind = task.kind;
+    plan_.bytes = task.bytes;
+    plan_.layout = task.layout;
     plan_.order = AskingOrder::kByServer;
     plan_.turnaround_us = kTurnaroundUs;
-    const std::uint64_t stripes = (bytes - 1) / layout.stripe_bytes + 1;
-    servers_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(layout.stripe_count, stripes));
+    const std::uint64_t stripes = (task.bytes - 1) / task.layout.stripe_bytes + 1;
+    servers_ =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(task.layout.stripe_count, stripes));
   }
 
   Candidate best_with(std::uint64_t request_bytes) {
@@ -79,17 +93,13 @@ class Search {
   TransferPlan plan_;
 };
 
-}  // namespace
-
-ReadingAdvice advise_reading(const Machine& machine,
-                             const Layout& layout,
-                             std::uint64_t bytes,
-                             std::uint64_t memory_bytes) {
-  if (memory_bytes < kRequestBytesMin) return {};
-  Search search(machine, layout, std::max<std::uint64_t>(bytes, 1), memory_bytes);
-  const std::uint64_t stripe = layout.stripe_count == 1 ? UINT64_MAX : layout.stripe_bytes;
+ReadingAdvice advise(const Machine& machine, const Task& task) {
+  if (task.memory_bytes < kRequestBytesMin) return {};
+  Search search(machine, task);
+  const std::uint64_t stripe =
+      task.layout.stripe_count == 1 ? UINT64_MAX : task.layout.stripe_bytes;
   const std::uint64_t largest =
-      std::bit_floor(std::min({stripe, machine.client.request_bytes_max, memory_bytes}));
+      std::bit_floor(std::min({stripe, machine.client.request_bytes_max, task.memory_bytes}));
   Candidate best = search.best_with(largest);
   // From large to small: a smaller one must be better by more than nothing.
   for (std::uint64_t request = largest / 2; request >= kRequestBytesMin; request /= 2) {
@@ -97,6 +107,28 @@ ReadingAdvice advise_reading(const Machine& machine,
     if (candidate.time_us * kAsGood < best.time_us) best = candidate;
   }
   return best.advice;
+}
+
+}  // namespace
+
+ReadingAdvice advise_reading(const Machine& machine,
+                             const Layout& layout,
+                             std::uint64_t bytes,
+                             std::uint64_t memory_bytes) {
+  return advise(machine, {.kind = RequestKind::kRead,
+                          .layout = layout,
+                          .bytes = std::max<std::uint64_t>(bytes, 1),
+                          .memory_bytes = memory_bytes});
+}
+
+ReadingAdvice advise_writing(const Machine& machine, std::uint64_t memory_bytes) {
+  // Servers without a limit are never busy.
+  if (std::isinf(storage_limit_mb_per_s(machine, RequestKind::kWrite))) return {};
+  return advise(machine, {.kind = RequestKind::kWrite,
+                          .layout = {.stripe_bytes = machine.layout.stripe_bytes,
+                                     .stripe_count = machine.server_count()},
+                          .bytes = kLongBytes,
+                          .memory_bytes = memory_bytes});
 }
 
 }  // namespace forebay::model

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a file on the storage of a machine is best read: how large requests are, and how many keep
-// all its servers busy. A pure function, so that plans, the tuner and the simulator agree.
+// How a file on the storage of a machine is best read, and how much of many files is best written
+// at once: how large requests are, and how many keep all servers busy. Pure functions, so that
+// plans, the tuner and the simulator agree.
 #pragma once
 
 #include <cstdint>
@@ -27,5 +28,9 @@ ReadingAdvice advise_reading(const Machine& machine,
                              const Layout& layout,
                              std::uint64_t bytes,
                              std::uint64_t memory_bytes);
+
+/// The same for writing to all servers at once, in long files. No advice for a machine without
+/// limits of bandwidth.
+ReadingAdvice advise_writing(const Machine& machine, std::uint64_t memory_bytes);
 
 }  // namespace forebay::model

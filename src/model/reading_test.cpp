@@ -179,5 +179,20 @@ TEST(Reading, makes_sense_where_nothing_costs_anything) {
   EXPECT_GE(advise_reading(machine({}), {}, 0, 64_MiB).requests, 1U);
 }
 
+TEST(Writing, has_as_much_under_way_as_keeps_all_servers_busy) {
+  Machine far =
+      machine({.count = 8, .latency_us = 20'000, .concurrency = 64, .bandwidth_mb_per_s = 1000});
+  const ReadingAdvice how = advise_writing(far, 256_MiB);
+  EXPECT_GE(how.requests * how.request_bytes, 160'000'000U) << "what they take in their latency";
+  EXPECT_LE(how.requests * how.request_bytes, 256_MiB);
+  far.servers.front().write_latency_us = 100;
+  const ReadingAdvice near = advise_writing(far, 256_MiB);
+  EXPECT_LT(near.requests * near.request_bytes, how.requests * how.request_bytes);
+}
+
+TEST(Writing, has_no_advice_where_bandwidth_has_no_limit) {
+  EXPECT_EQ(advise_writing(machine({}), 256_MiB), ReadingAdvice{});
+}
+
 }  // namespace
 }  // namespace forebay::model

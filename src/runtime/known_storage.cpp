@@ -20,6 +20,12 @@ namespace {
 
 /// One session does not fill the memory of a Runtime with what is under way.
 constexpr std::uint64_t kBusyShare = 4;
+/// All output streams of a Runtime have no more under way on one storage, whatever it could take.
+constexpr std::uint64_t kWritingBytesMax = 256_MiB;
+
+bool is_memory(storage::FileSystem kind) {
+  return kind == storage::FileSystem::kTmpfs || kind == storage::FileSystem::kMemory;
+}
 
 model::Layout layout_of(const storage::File& file, const model::Machine& machine) {
   model::Layout layout = model::layout_of_new_file(machine, 0);
@@ -82,9 +88,7 @@ KnownStorage::Believed KnownStorage::believed(const storage::StoragePlace& place
 
 Status KnownStorage::add_to(ReadFacts& facts, const storage::File& file) const {
   if (!machine_) return failure(machine_.error());
-  const bool in_memory = file.file_system() == storage::FileSystem::kTmpfs ||
-                         file.file_system() == storage::FileSystem::kMemory;
-  if (in_memory) return {};
+  if (is_memory(file.file_system())) return {};
   Believed storage = believed(storage::place_of(file));
   facts.storage_reason = std::move(storage.reason);
   if (!storage.machine) return {};
@@ -150,6 +154,18 @@ Result<std::shared_ptr<const model::Machine>> KnownStorage::add_to(write::WriteF
   facts.machine = storage.machine.get();
   if (storage.machine) facts.storage = write::StorageKind::kParallel;
   return storage.machine;
+}
+
+Result<stream::StorageNeeds> KnownStorage::needs_of_writing(
+    const storage::StoragePlace& place) const {
+  if (!machine_) return failure(machine_.error());
+  if (is_memory(place.file_system)) return stream::StorageNeeds{};
+  Believed storage = believed(place);
+  stream::StorageNeeds needs{.reason = std::move(storage.reason)};
+  if (!storage.machine) return needs;
+  const auto advice = model::advise_writing(*storage.machine, kWritingBytesMax);
+  needs.busy_bytes = advice.requests * advice.request_bytes;
+  return needs;
 }
 
 }  // namespace forebay

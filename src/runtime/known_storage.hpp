@@ -13,6 +13,7 @@
 #include "model/machine.hpp"
 #include "storage/file.hpp"
 #include "storage/stripes.hpp"
+#include "stream/in_flight_limit.hpp"
 #include "write/plan.hpp"
 
 namespace forebay {
@@ -22,6 +23,9 @@ class KnownStorage {
  public:
   /// `machine` as RuntimeOptions::machine has it; reads its file.
   explicit KnownStorage(const std::string& machine);
+
+  /// Why the machine of the options could not be read, if so.
+  Status status() const { return machine_ ? Status() : Status(failure(machine_.error())); }
 
   /// Whether there is anything to add about this file.
   bool knows(const storage::File& file) const;
@@ -34,6 +38,9 @@ class KnownStorage {
   /// what is returned is held.
   Result<std::shared_ptr<const model::Machine>> add_to(write::WriteFacts& facts,
                                                        const std::string& path) const;
+
+  /// The same for output streams: what keeps the storage of files there busy.
+  Result<stream::StorageNeeds> needs_of_writing(const storage::StoragePlace& place) const;
 
  private:
   using Known = std::shared_ptr<const model::Machine>;  // null: not known

@@ -59,7 +59,8 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
                 .copy_threads = options_.copy_threads,
                 .writer_cores = options_.writer_cores,
                 .profile = options_.profile,
-                .log = options_.log}) {
+                .log = options_.log,
+                .storage = &storage_}) {
   raise_descriptor_limit();
   if (!set_service_processors(options_.cores))
     log(LogLevel::kWarning,

@@ -61,11 +61,17 @@ Result<std::shared_ptr<stream::DeviceQueues>> make_queues(const Streams::Options
       options.profile ? *options.profile : model::profile_in_force(process_environment());
   auto profile =
       path.empty() ? Result<model::Profile>(model::Profile()) : model::load_profile(path);
-  return std::move(profile).map([&](model::Profile&& known) {
-    return std::make_shared<stream::DeviceQueues>(stream::DeviceQueues::Options{
-        .make_backend = [options](Access access) { return make_backend(options, access); },
-        .profile = std::move(known)});
-  });
+  if (!profile) return failure(profile.error());
+  stream::DeviceQueues::Options setup{
+      .make_backend = [options](Access access) { return make_backend(options, access); },
+      .profile = std::move(*profile)};
+  if (const KnownStorage* const storage = options.storage) {
+    if (const Status known = storage->status(); !known) return failure(known.error());
+    setup.needs_of = [storage](const storage::File& file) {
+      return storage->needs_of_writing(storage::place_of(file)).value_or(stream::StorageNeeds{});
+    };
+  }
+  return std::make_shared<stream::DeviceQueues>(std::move(setup));
 }
 
 }  // namespace

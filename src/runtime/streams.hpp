@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/known_storage.hpp"
 #include "storage/probe.hpp"
 #include "stream/device_queues.hpp"
 #include "stream/stream_core.hpp"
@@ -29,13 +30,15 @@ class Streams {
     WriterCores writer_cores = WriterCores::kApart;
     std::optional<std::string> profile = std::nullopt;  ///< as RuntimeOptions::profile
     LogSink* log = nullptr;                             ///< null: nobody listens
+    const KnownStorage* storage = nullptr;              ///< outlives the streams; null: no facts
   };
   explicit Streams(const Options& options);
 
   /// As Runtime::output_stream().
   Result<OutputStream> open(const StreamPlan& plan, Executor& executor);
 
-  /// The queues that all that is written shares; kInvalidArgument for a profile that is no good.
+  /// The queues that all that is written shares; or why the profile or the
+  /// machine of the options is no good.
   const Result<std::shared_ptr<stream::DeviceQueues>>& queues() const noexcept { return queues_; }
 
   /// Ends all: who still waits gets kClosed.
@@ -43,7 +46,7 @@ class Streams {
 
  private:
   const Options options_;
-  const Result<std::shared_ptr<stream::DeviceQueues>> queues_;  ///< or why the profile is no good
+  const Result<std::shared_ptr<stream::DeviceQueues>> queues_;  ///< or why there are none
   std::mutex mutex_;
   std::vector<std::weak_ptr<stream::StreamCore>> open_;
 };

@@ -2,6 +2,9 @@
 // Files of a file system that describes itself, as emufs does: what it says is followed, and where
 // it is not, plans say so. The attributes are real ones of a file that says it lies elsewhere, so
 // that no mount is needed.
+#include <forebay/runtime.hpp>
+
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -131,6 +134,18 @@ TEST_F(ToldStorageTest, is_silent_where_nobody_says_anything) {
   EXPECT_FALSE(KnownStorage("").knows(file));
 }
 
+TEST_F(ToldStorageTest, is_what_output_streams_follow) {
+  const auto needs_with = [this](const std::string& machine) {
+    return KnownStorage(machine).needs_of_writing(storage::place_of(file)).value();
+  };
+  EXPECT_EQ(needs_with("nfs").reason,
+            "storage as its file system says: unequal, not as the options say: nfs");
+  EXPECT_GT(needs_with("").busy_bytes, 0U);
+  ASSERT_EQ(::fremovexattr(file.descriptor(), "user.emufs.machine"), 0);
+  EXPECT_EQ(needs_with("").busy_bytes, 0U);
+  EXPECT_EQ(needs_with("nfs").reason, "storage as the options say: nfs");
+}
+
 // Folders were opened as files, which they are not: every dataset was planned for unknown storage.
 TEST(StorageOfDatasets, is_what_the_folder_above_lies_on) {
   const storage::TemporaryFolder folder;
@@ -154,6 +169,50 @@ TEST(StorageOfDatasets, is_the_machine_of_the_options) {
   ASSERT_NE(facts.machine, nullptr);
   EXPECT_EQ(facts.machine->name, "lustre-small");
   EXPECT_EQ(facts.storage_reason, "storage as the options say: lustre-small");
+}
+
+/// Eight servers that answer after 20 ms take 160 MB in that time.
+constexpr const char* kFarServers = R"(
+format = 1
+name = "far-servers"
+[[servers]]
+count = 8
+latency_us = 20000
+concurrency = 64
+bandwidth_mb_per_s = 1000
+)";
+
+OutputPlan plan_of_stream(const TemporaryFolder& folder, const std::string& machine) {
+  Runtime runtime({.machine = machine, .profile = ""});
+  auto out = runtime.output_stream({.buffer_bytes = 16_MiB});
+  if (!out) return {.reason = out.error().message()};
+  const auto created = out->create(folder / "data");
+  return created ? created->plan() : OutputPlan{.reason = created.error().message()};
+}
+
+TEST(StorageOfStreams, is_the_machine_of_the_options) {
+  const storage::TemporaryFolder folder;
+  const auto kind =
+      storage::must_open(folder / "file", {.intent = storage::Intent::kCreate})->file_system();
+  if (kind == storage::FileSystem::kTmpfs) GTEST_SKIP() << "tests write to memory";
+  std::ofstream(folder / "far.toml") << kFarServers;
+  const OutputPlan usual = plan_of_stream(folder, "");
+  const OutputPlan far = plan_of_stream(folder, folder / "far.toml");
+  EXPECT_GT(far.in_flight_bytes, 160'000'000U) << far.reason;
+  EXPECT_GT(far.in_flight_bytes, usual.in_flight_bytes);
+  EXPECT_TRUE(far.reason.ends_with("as its servers need; storage as the options say: far-servers"))
+      << far.reason;
+  if (far.access == Access::kDirect) {
+    EXPECT_GT(far.queue_depth, usual.queue_depth);
+  }
+  EXPECT_EQ(usual.reason.find("storage as"), std::string::npos) << usual.reason;
+}
+
+TEST(StorageOfStreams, is_an_error_of_the_stream_where_the_machine_does_not_exist) {
+  Runtime runtime({.machine = "no-such-machine"});
+  const auto out = runtime.output_stream();
+  ASSERT_FALSE(out);
+  EXPECT_NE(out.error().message().find("no-such-machine"), std::string::npos);
 }
 
 }  // namespace

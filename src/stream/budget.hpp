@@ -19,12 +19,14 @@ namespace forebay::stream {
 /// Any thread.
 class Budget {
  public:
-  Budget(std::uint64_t limit_bytes, std::string reason)
-      : limit_bytes_(limit_bytes), reason_(std::move(reason)) {}
+  Budget(std::uint64_t limit_bytes, std::string reason, std::uint64_t busy_bytes = 0)
+      : limit_bytes_(limit_bytes), busy_bytes_(busy_bytes), reason_(std::move(reason)) {}
 
   std::uint64_t limit_bytes() const noexcept { return limit_bytes_; }
   /// Whose word the limit is.
   const std::string& reason() const noexcept { return reason_; }
+  /// As in StorageNeeds.
+  std::uint64_t busy_bytes() const noexcept { return busy_bytes_; }
 
   /// Takes so many bytes, or says no; whoever is told no is rung when some came back. One request
   /// is always granted, however long it is.
@@ -36,6 +38,7 @@ class Budget {
 
  private:
   const std::uint64_t limit_bytes_;
+  const std::uint64_t busy_bytes_;
   const std::string reason_;
   alignas(storage::kHotAtomicBytes) std::atomic<std::uint64_t> taken_bytes_{0};
   alignas(storage::kHotAtomicBytes) std::atomic<bool> somebody_waits_{false};

@@ -11,12 +11,15 @@ namespace forebay::stream {
 
 namespace {
 
-/// As it was measured, or as it is usual.
-std::shared_ptr<Budget> make_budget(const storage::File& file, const model::Profile& profile) {
+/// As it was measured, as the storage needs it, or as it is usual.
+std::shared_ptr<Budget> make_budget(const storage::File& file,
+                                    const DeviceQueues::Options& options) {
   std::error_code failed;
   const auto path = std::filesystem::weakly_canonical(file.path(), failed);
-  InFlightLimit limit = in_flight_limit(profile, path.parent_path(), file.file_system());
-  return std::make_shared<Budget>(limit.bytes, std::move(limit.reason));
+  const StorageNeeds needs = options.needs_of ? options.needs_of(file) : StorageNeeds{};
+  InFlightLimit limit =
+      in_flight_limit(options.profile, path.parent_path(), file.file_system(), needs);
+  return std::make_shared<Budget>(limit.bytes, std::move(limit.reason), needs.busy_bytes);
 }
 
 }  // namespace
@@ -32,7 +35,7 @@ std::shared_ptr<Budget> DeviceQueues::budget_of_device(const storage::File& file
                                                        std::uint64_t device) {
   std::shared_ptr<Budget>& budget = budgets_[device];
   if (!budget) {
-    budget = make_budget(file, options_.profile);
+    budget = make_budget(file, options_);
   }
   return budget;
 }

@@ -18,6 +18,7 @@
 #include "storage/file_system.hpp"
 #include "stream/budget.hpp"
 #include "stream/device_queue.hpp"
+#include "stream/in_flight_limit.hpp"
 #include "stream/target.hpp"
 
 namespace forebay::stream {
@@ -30,6 +31,8 @@ class DeviceQueues {
     std::function<Result<std::unique_ptr<storage::Backend>>(Access)> make_backend;
     /// What was measured of storage; empty: nothing.
     model::Profile profile = {};
+    /// What is known of the storage of a file besides; empty: nothing. Called once for each device.
+    std::function<StorageNeeds(const storage::File&)> needs_of = {};
   };
   explicit DeviceQueues(Options options) : options_(std::move(options)) {}
   ~DeviceQueues();

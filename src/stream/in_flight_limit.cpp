@@ -40,14 +40,18 @@ std::optional<model::ProfileMount> mount_of_folder(model::Profile profile,
 
 InFlightLimit in_flight_limit(const model::Profile& profile,
                               const std::filesystem::path& folder,
-                              storage::FileSystem kind) {
+                              storage::FileSystem kind,
+                              const StorageNeeds& needs) {
+  const std::string storage = needs.reason.empty() ? "" : "; " + needs.reason;
   if (const auto mount = mount_of_folder(profile, folder)) {
     std::string reason = "as the profile has it for " + mount->path.string();
     if (!mount->source.empty()) reason += " (" + mount->source + ")";
-    return {mount->in_flight_bytes, LimitSource::kProfile, std::move(reason)};
+    return {mount->in_flight_bytes, LimitSource::kProfile, reason + storage};
   }
   const InFlightDefault usual = default_in_flight(kind);
-  return {usual.bytes, LimitSource::kUsual, usual.reason};
+  if (needs.busy_bytes > usual.bytes)
+    return {needs.busy_bytes, LimitSource::kStorage, "as its servers need" + storage};
+  return {usual.bytes, LimitSource::kUsual, usual.reason + storage};
 }
 
 }  // namespace forebay::stream

@@ -39,6 +39,21 @@ TEST(InFlightLimit, an_entry_above_the_folder_counts_and_says_why) {
   EXPECT_EQ(limit.reason, "as the profile has it for " + place + " (a test)");
 }
 
+TEST(InFlightLimit, is_raised_to_what_the_servers_need_unless_it_was_measured) {
+  const TemporaryFolder folder;
+  const StorageNeeds needs{.busy_bytes = 100_MiB, .reason = "storage as a test says"};
+  const InFlightLimit far = in_flight_limit({}, folder.path(), FileSystem::kFuse, needs);
+  EXPECT_EQ(far.source, LimitSource::kStorage);
+  EXPECT_EQ(far.bytes, 100_MiB);
+  EXPECT_EQ(far.reason, "as its servers need; storage as a test says");
+  const StorageNeeds few{.busy_bytes = 1_MiB, .reason = "storage as a test says"};
+  const InFlightLimit near = in_flight_limit({}, folder.path(), FileSystem::kFuse, few);
+  EXPECT_EQ(near.bytes, 64_MiB);
+  EXPECT_EQ(near.reason, "as for any network file system; storage as a test says");
+  const Profile profile{{{fs::canonical(folder.path()), 5_MiB}}};
+  EXPECT_EQ(in_flight_limit(profile, folder.path(), FileSystem::kFuse, needs).bytes, 5_MiB);
+}
+
 TEST(InFlightLimit, links_are_followed) {
   const TemporaryFolder folder;
   fs::create_directory(folder / "real");

@@ -116,7 +116,8 @@ Result<Opened> open_output(const std::string& path,
   OutputFacts facts{.in_memory = file_system == storage::FileSystem::kTmpfs,
                     .expected_bytes = options.expected_bytes,
                     .in_flight_bytes = budget->limit_bytes(),
-                    .in_flight_reason = budget->reason()};
+                    .in_flight_reason = budget->reason(),
+                    .busy_bytes = budget->busy_bytes()};
   const bool is_cached = (*buffered)->cached_fraction({0, *kept}).value_or(0) > 0;
   auto direct = open_direct(**buffered, plan,
                             {.file_system = file_system,

@@ -83,6 +83,13 @@ Preallocation choose_preallocation(const OutputFacts& facts, Access access) {
   return facts.expected_bytes > 0 ? Preallocation::kExpected : Preallocation::kNone;
 }
 
+/// As usual, or more where the servers of the storage need more requests of this size.
+std::uint32_t choose_depth(const OutputFacts& facts, const OutputPlan& chosen) {
+  if (chosen.access == Access::kBuffered) return kBufferedDepth;
+  const std::uint64_t busy = facts.busy_bytes / chosen.request_bytes;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(busy, kDirectDepth, kDepthMax));
+}
+
 void choose_in_flight(OutputPlan& chosen, const OutputFacts& facts, const StreamPlan& plan) {
   const std::uint64_t limit = facts.in_flight_bytes == 0 ? kInFlightBytes : facts.in_flight_bytes;
   chosen.in_flight_bytes =
@@ -125,10 +132,8 @@ OutputPlan plan_output(const OutputFacts& facts, const StreamPlan& plan) {
   chosen.access = plan.access.value_or(facts.access);
   chosen.reason =
       plan.access ? std::string(name_of(*plan.access)) + ": as given" : facts.access_reason;
-  const bool direct = chosen.access == Access::kDirect;
   chosen.request_bytes = plan.request_bytes != 0 ? plan.request_bytes : choose_request(plan);
-  const std::uint32_t depth = direct ? kDirectDepth : kBufferedDepth;
-  chosen.queue_depth = plan.queue_depth != 0 ? plan.queue_depth : depth;
+  chosen.queue_depth = plan.queue_depth != 0 ? plan.queue_depth : choose_depth(facts, chosen);
   chosen.preallocation = plan.preallocation.value_or(choose_preallocation(facts, chosen.access));
   choose_in_flight(chosen, facts, plan);
   return chosen;

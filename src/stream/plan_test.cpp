@@ -53,6 +53,20 @@ TEST(StreamPlan, keeps_what_is_given) {
   EXPECT_TRUE(output.reason.starts_with("direct: as given")) << output.reason;
 }
 
+TEST(StreamPlan, servers_that_need_more_requests_get_them_directly) {
+  OutputFacts facts = on_disk(Access::kDirect);
+  const std::uint32_t usual = planned(facts).queue_depth;
+  facts.busy_bytes = 100 * planned(facts).request_bytes;
+  EXPECT_EQ(planned(facts).queue_depth, 100U);
+  EXPECT_EQ(planned(facts, {.queue_depth = 5}).queue_depth, 5U) << "as given";
+  facts.busy_bytes = 1;
+  EXPECT_EQ(planned(facts).queue_depth, usual);
+  const OutputFacts buffered = on_disk(Access::kBuffered);
+  facts = buffered;
+  facts.busy_bytes = 1_GiB;
+  EXPECT_EQ(planned(facts).queue_depth, planned(buffered).queue_depth);
+}
+
 TEST(StreamPlan, what_cannot_work_is_refused_with_field_and_limit) {
   const auto refused = [](const StreamPlan& wanted, const char* field) {
     const auto plan = plan_stream(wanted);

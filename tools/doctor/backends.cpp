@@ -67,14 +67,28 @@ json profile_json(const Settings& settings) {
           {"complaint", settings.profile ? "" : settings.profile.error().message()}};
 }
 
+const char* name_of(stream::LimitSource source) {
+  switch (source) {
+    case stream::LimitSource::kProfile:
+      return "profile";
+    case stream::LimitSource::kStorage:
+      return "storage";
+    case stream::LimitSource::kUsual:
+      return "default";
+  }
+  return "default";
+}
+
 /// What streams may have under way in a folder.
-json limit_of(const fs::path& folder, const Settings& settings) {
+json limit_of(const fs::path& folder, const Settings& settings, const KnownStorage& known) {
   const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const storage::FileSystem kind = storage::file_system_of(opened.get());
+  const auto needs = known.needs_of_writing({opened.get(), kind, folder.string()});
   const auto limit = stream::in_flight_limit(settings.profile.value_or(model::Profile()), folder,
-                                             storage::file_system_of(opened.get()));
+                                             kind, needs.value_or(stream::StorageNeeds{}));
   return {{"place", folder.string()},
           {"bytes", limit.bytes},
-          {"by", limit.source == stream::LimitSource::kProfile ? "profile" : "default"},
+          {"by", name_of(limit.source)},
           {"reason", limit.reason}};
 }
 
@@ -124,7 +138,7 @@ json backends_json(std::span<const fs::path> folders,
   for (const fs::path& folder : folders) {
     const auto described = probe::describe_file_system(folder);
     if (!described) continue;
-    limits.push_back(limit_of(described->folder, settings));
+    limits.push_back(limit_of(described->folder, settings, known));
     for (const Use& use : uses_of(look_at(folder, known), facts))
       lines.push_back(line_of(described->folder, described->type, use));
   }
