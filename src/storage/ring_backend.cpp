@@ -275,7 +275,8 @@ std::size_t RingBackend::wait(std::span<RawCompletion> completions, Deadline dea
   for (;;) {
     std::size_t count = collect(completions);
     if (broken_ != 0 && count == 0) count = fail_rest(completions);
-    woken_ = is_wake_lost_.exchange(false) || woken_;
+    // Read first, as an exchange takes the cache line in each round.
+    if (is_wake_lost_.load() && is_wake_lost_.exchange(false)) woken_ = true;
     if (count > 0 || woken_ || watch_fired_ || last_look) {
       woken_ = false;
       if (enqueued_) flush();
