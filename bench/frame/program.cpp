@@ -28,16 +28,6 @@
 namespace forebay::bench {
 namespace {
 
-int complain(const std::string& what) {
-  std::fprintf(stderr, "%s\n", probe::usage_error_line(what).c_str());
-  return probe::kExitUsage;
-}
-
-int fail(const Error& error) {
-  std::fprintf(stderr, "%s\n", probe::error_line(error).c_str());
-  return probe::kExitFailed;
-}
-
 std::string text_of(const nlohmann::json& document) {
   return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -123,7 +113,7 @@ std::string unknown_text(const Context& context) {
 
 int run(const Benchmark& benchmark, const Command& command) {
   const Result<WorkFolder> folder = WorkFolder::make(command.parent);
-  if (!folder) return fail(folder.error());
+  if (!folder) return probe::print_error(folder.error());
   remove_on_signals(folder->path());
   Context context({command.effort, folder->path(), command.only, command.telling});
   MachineBlock machine(folder->path());
@@ -133,16 +123,17 @@ int run(const Benchmark& benchmark, const Command& command) {
   };
   if (!command.so_far.empty()) context.on_result([&] { keep(document(), command.so_far); });
   const Status status = run_body(benchmark, context);
-  if (status && !context.unknown_ids().empty()) return complain(unknown_text(context));
+  if (status && !context.unknown_ids().empty())
+    return probe::print_usage_error(unknown_text(context));
   print(document());
-  return status ? probe::kExitDone : fail(status.error());
+  return status ? probe::kExitDone : probe::print_error(status.error());
 }
 
 }  // namespace
 
 int run_program(std::span<const char* const> words) {
   const auto command = parse_command(words);
-  if (!command) return complain(command.error());
+  if (!command) return probe::print_usage_error(command.error());
   if (command->action == Action::kHelp) {
     std::fputs(kUsage, stdout);
     return probe::kExitDone;
@@ -157,7 +148,8 @@ int run_program(std::span<const char* const> words) {
     return probe::kExitDone;
   }
   const auto found = all_benchmarks().find(command->name);
-  if (found == all_benchmarks().end()) return complain("no benchmark named " + command->name);
+  if (found == all_benchmarks().end())
+    return probe::print_usage_error("no benchmark named " + command->name);
   return run(found->second, *command);
 }
 

@@ -33,7 +33,7 @@ struct Task {
 
 /// One size of requests, with the fewest under way that come near the best it can do.
 struct Candidate {
-  ReadingAdvice advice;
+  TransferAdvice advice;
   double time_us = std::numeric_limits<double>::infinity();
 };
 
@@ -93,7 +93,7 @@ class Search {
   TransferPlan plan_;
 };
 
-ReadingAdvice advise(const Machine& machine, const Task& task) {
+TransferAdvice advise(const Machine& machine, const Task& task) {
   if (task.memory_bytes < kRequestBytesMin) return {};
   Search search(machine, task);
   const std::uint64_t stripe =
@@ -111,17 +111,17 @@ ReadingAdvice advise(const Machine& machine, const Task& task) {
 
 }  // namespace
 
-ReadingAdvice advise_reading(const Machine& machine,
-                             const Layout& layout,
-                             std::uint64_t bytes,
-                             std::uint64_t memory_bytes) {
+TransferAdvice advise_reading(const Machine& machine,
+                              const Layout& layout,
+                              std::uint64_t bytes,
+                              std::uint64_t memory_bytes) {
   return advise(machine, {.kind = RequestKind::kRead,
                           .layout = layout,
                           .bytes = std::max<std::uint64_t>(bytes, 1),
                           .memory_bytes = memory_bytes});
 }
 
-ReadingAdvice advise_writing(const Machine& machine, std::uint64_t memory_bytes) {
+TransferAdvice advise_writing(const Machine& machine, std::uint64_t memory_bytes) {
   // Servers without a limit are never busy.
   if (std::isinf(storage_limit_mb_per_s(machine, RequestKind::kWrite))) return {};
   return advise(machine, {.kind = RequestKind::kWrite,

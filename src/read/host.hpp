@@ -75,7 +75,7 @@ class SessionHost final : public SessionCore, public TransferSource {
 
   // For clients in other processes.
 
-  /// As arm(): tells `client` once, now or later, when the splinter of `word` has changed.
+  /// Sends `client` one AgentWord, now or later, when the splinter of `word` has changed.
   void await(const ClientWord& word, Client& client);
   /// Whoever has `row` of the ledger gave memory back. It is told to the agent if that waits for
   /// it.

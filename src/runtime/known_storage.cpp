@@ -95,7 +95,7 @@ Status KnownStorage::add_to(ReadFacts& facts, const storage::File& file) const {
   const model::Machine& machine = *storage.machine;
   const std::uint64_t total = std::max(facts.total_bytes, facts.available_bytes);
   const model::Layout layout = layout_of(file, machine);
-  const model::ReadingAdvice advice =
+  const model::TransferAdvice advice =
       model::advise_reading(machine, layout, facts.extent.size, total / kBusyShare);
   facts.request_bytes = advice.request_bytes;
   facts.requests = advice.requests;

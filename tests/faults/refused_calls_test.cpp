@@ -255,7 +255,7 @@ std::string name_of(const ::testing::TestParamInfo<std::tuple<Call, int>>& teste
 
 constexpr std::size_t kPageBytes = 4096;
 
-/// The address of a buffer that the kernel did not let go gets other memory.
+/// Maps other memory at the address of a buffer whose removal the kernel refused.
 int reuse_address_of_buffer(const std::string& path) {
   ::alarm(kChildSeconds);
   Silence log;

@@ -169,23 +169,14 @@ int run(const Command& command) {
                                                    .about = command.about,
                                                    .limits = command.in_flight_limits},
                                                   tell);
-  if (!document) {
-    std::fprintf(stderr, "%s\n", probe::error_line(document.error()).c_str());
-    return probe::kExitFailed;
-  }
-  using Handler = nlohmann::json::error_handler_t;
-  std::puts(document->dump(2, ' ', false, Handler::replace).c_str());
-  return probe::kExitDone;
+  return probe::print_document(document);
 }
 
 }  // namespace
 
 int run_program(int count, char** words) {
   const Command command = parse(count, words);
-  if (!command.complaint.empty()) {
-    std::fprintf(stderr, "%s\n", probe::usage_error_line(command.complaint).c_str());
-    return probe::kExitUsage;
-  }
+  if (!command.complaint.empty()) return probe::print_usage_error(command.complaint);
   if (command.help) {
     std::fputs(kUsage, stdout);
     return probe::kExitDone;

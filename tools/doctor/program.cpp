@@ -49,15 +49,10 @@ Command parse(int count, char** words) {
   return command;
 }
 
-int fail(const Error& error) {
-  std::fprintf(stderr, "%s\n", probe::error_line(error).c_str());
-  return probe::kExitFailed;
-}
-
 int run(const Command& command) {
   const Settings settings = read_settings(process_environment());
   auto document = examine(command.folder, settings);
-  if (!document) return fail(document.error());
+  if (!document) return probe::print_error(document.error());
   (*document)["version"] = FOREBAY_VERSION;
   (*document)["storage"] = nullptr;
   if (command.measuring == Measuring::kYes) {
@@ -65,22 +60,17 @@ int run(const Command& command) {
     const auto tell = [&progress](const probe::Step& step) { progress.report(step); };
     const auto measured =
         measure_storage(command.folder, {.engine = backend_choice(settings.options.engine)}, tell);
-    if (!measured) return fail(measured.error());
+    if (!measured) return probe::print_error(measured.error());
     (*document)["storage"] = to_json(*measured);
   }
-  using Handler = nlohmann::json::error_handler_t;
-  std::puts(document->dump(2, ' ', false, Handler::replace).c_str());
-  return probe::kExitDone;
+  return probe::print_document(document);
 }
 
 }  // namespace
 
 int run_program(int count, char** words) {
   const Command command = parse(count, words);
-  if (!command.complaint.empty()) {
-    std::fprintf(stderr, "%s\n", probe::usage_error_line(command.complaint).c_str());
-    return probe::kExitUsage;
-  }
+  if (!command.complaint.empty()) return probe::print_usage_error(command.complaint);
   if (command.help) {
     std::fputs(kUsage, stdout);
     return probe::kExitDone;

@@ -27,16 +27,6 @@ std::string line_of(const json& document) {
   return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-int fail(const Error& error) {
-  std::fprintf(stderr, "%s\n", probe::error_line(error).c_str());
-  return probe::kExitFailed;
-}
-
-int print(const json& document) {
-  std::fputs(line_of(document).c_str(), stdout);
-  return probe::kExitDone;
-}
-
 /// The plan of a mount, with everything checked that can be before there are threads.
 Result<Emulation::Plan> plan_of(const MountCommand& command) {
   auto machine =
@@ -92,12 +82,12 @@ void wait_for_end(const Emulation& emulation, int signals) {
 
 int run(const MountCommand& command) {
   const auto plan = plan_of(command);
-  if (!plan) return fail(plan.error());
+  if (!plan) return probe::print_error(plan.error());
   const bool stays = command.stay == Stay::kForeground;
   const int caller = stays ? -1 : go_to_background();
   const int signals = end_signals();
   auto emulation = Emulation::start(*plan);
-  if (!emulation && stays) return fail(emulation.error());
+  if (!emulation && stays) return probe::print_error(emulation.error());
   if (!emulation) {
     give_verdict(caller, {.exit_code = probe::kExitFailed,
                           .err = probe::error_line(emulation.error()) + "\n"});
@@ -122,20 +112,20 @@ int run(const UnmountCommand& command) {
   std::string path = problem ? folder.string() : (parent / folder.filename()).string();
   if (path.ends_with('/')) path.pop_back();
   const auto ended = unmount_all(path, command.how);
-  if (!ended) return fail(ended.error());
-  return print({{"mount_point", path}});
+  if (!ended) return probe::print_error(ended.error());
+  return probe::print_document(json{{"mount_point", path}});
 }
 
 int run(const RecordInfoCommand& command) {
   const auto summary = summarize(command.record);
-  if (!summary) return fail(summary.error());
-  return print(to_json(*summary));
+  if (!summary) return probe::print_error(summary.error());
+  return probe::print_document(to_json(*summary));
 }
 
 int run(const ReplayCommand& command) {
   const auto replayed = replay(command);
-  if (!replayed) return fail(replayed.error());
-  return print(to_json(*replayed));
+  if (!replayed) return probe::print_error(replayed.error());
+  return probe::print_document(to_json(*replayed));
 }
 
 int run(const HelpCommand&) {
@@ -147,11 +137,7 @@ int run(const HelpCommand&) {
 
 int run_program(int count, char** words) {
   const auto command = parse_command({words + 1, static_cast<std::size_t>(count - 1)});
-  if (!command) {
-    const std::string& complaint = command.error().cause();
-    std::fprintf(stderr, "%s\n", probe::usage_error_line(complaint).c_str());
-    return probe::kExitUsage;
-  }
+  if (!command) return probe::print_usage_error(command.error().cause());
   return std::visit([](const auto& one) { return run(one); }, *command);
 }
 

@@ -18,17 +18,8 @@ int run(const std::vector<std::string>& words) {
     return probe::kExitDone;
   }
   const auto question = parse_gain(words);
-  if (!question) {
-    std::fprintf(stderr, "%s\n", probe::usage_error_line(question.error().cause()).c_str());
-    return probe::kExitUsage;
-  }
-  const auto document = describe_gain(*question);
-  if (!document) {
-    std::fprintf(stderr, "%s\n", probe::error_line(document.error()).c_str());
-    return probe::kExitFailed;
-  }
-  std::puts(document->dump(2).c_str());
-  return probe::kExitDone;
+  if (!question) return probe::print_usage_error(question.error().cause());
+  return probe::print_document(describe_gain(*question));
 }
 
 }  // namespace

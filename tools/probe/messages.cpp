@@ -59,4 +59,20 @@ std::string usage_error_line(const std::string& complaint) {
                                                  .cause = complaint}));
 }
 
+int print_document(const Result<nlohmann::json>& document) {
+  if (!document) return print_error(document.error());
+  std::puts(document->dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  return kExitDone;
+}
+
+int print_error(const Error& error) {
+  std::fprintf(stderr, "%s\n", error_line(error).c_str());
+  return kExitFailed;
+}
+
+int print_usage_error(const std::string& complaint) {
+  std::fprintf(stderr, "%s\n", usage_error_line(complaint).c_str());
+  return kExitUsage;
+}
+
 }  // namespace forebay::probe

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace forebay::probe {
 
 /// How far one piece of work is.
@@ -39,6 +41,13 @@ std::string error_line(const Error& error);
 
 /// The same form for a wrong command line; its class is "usage".
 std::string usage_error_line(const std::string& complaint);
+
+/// Prints the document to standard output, or the error line to standard error. Returns the exit
+/// code.
+int print_document(const Result<nlohmann::json>& document);
+/// Print an error line to standard error, and return the exit code.
+int print_error(const Error& error);
+int print_usage_error(const std::string& complaint);
 
 /// What programs return: done; the world failed; the command line is wrong.
 inline constexpr int kExitDone = 0;

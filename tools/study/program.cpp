@@ -18,18 +18,8 @@ int run(const std::vector<std::string>& words) {
     return probe::kExitDone;
   }
   const auto question = parse_checkpoint(words);
-  if (!question) {
-    std::fprintf(stderr, "%s\n", probe::usage_error_line(question.error().cause()).c_str());
-    return probe::kExitUsage;
-  }
-  const auto document = describe(*question, model::machine_folders(process_environment()));
-  if (!document) {
-    std::fprintf(stderr, "%s\n", probe::error_line(document.error()).c_str());
-    return probe::kExitFailed;
-  }
-  using Handler = nlohmann::json::error_handler_t;
-  std::puts(document->dump(2, ' ', false, Handler::replace).c_str());
-  return probe::kExitDone;
+  if (!question) return probe::print_usage_error(question.error().cause());
+  return probe::print_document(describe(*question, model::machine_folders(process_environment())));
 }
 
 }  // namespace
