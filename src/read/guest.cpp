@@ -100,10 +100,7 @@ bool SessionGuest::takes_privately(const Need& need) const {
 }
 
 /// Under the lock.
-void SessionGuest::ask(const Need& need,
-                       ClientWord::Kind kind,
-                       Urgency urgency,
-                       Insistence insistence) {
+void SessionGuest::ask(const Need& need, Urgency urgency, Insistence insistence) {
   const TimePoint now = std::chrono::steady_clock::now();
   if (asked_.size() >= kAskedMax) asked_.clear();
   const auto [found, is_new] = asked_.try_emplace(need.splinter);
@@ -111,15 +108,16 @@ void SessionGuest::ask(const Need& need,
   const bool is_known = !is_new && insistence == Insistence::kOnce && asked.urgency >= urgency &&
                         asked.part.covers(need.part) && now < asked.at + kAskAgain;
   if (is_known) return;
-  const bool is_answered = kind == ClientWord::Kind::kAwait;
+  const bool is_answered = urgency >= Urgency::kAwaited;
   // The answer is for all needs that are numbered so far.
-  const std::uint64_t number = is_answered ? needs_.last() : asked.number;
-  asked = {.part = need.part, .urgency = urgency, .at = now, .number = number};
+  const std::uint64_t number = is_answered ? needs_.last() : 0;
+  asked = {
+      .part = need.part, .urgency = urgency, .at = now, .number = std::max(number, asked.number)};
   line_->send({.session = handle().number,
-               .number = is_answered ? number : 0,
+               .number = number,
                .splinter = need.splinter,
                .part = need.part,
-               .kind = kind,
+               .kind = is_answered ? ClientWord::Kind::kAwait : ClientWord::Kind::kWant,
                .urgency = urgency,
                .precision = need.precision});
 }
@@ -133,10 +131,9 @@ Result<Presence> SessionGuest::want(Need& need, Urgency urgency) {
     return pins < shm::Mark::kPinsMax ? Presence::kReady : Presence::kStarved;
   }
   if (takes_privately(need)) return Presence::kStarved;
-  // Who comes back without having waited polls: it must learn what a waiter would be told.
-  const bool polls = urgency >= Urgency::kAwaited;
-  if (polls) needs_.number(need);
-  ask(need, polls ? ClientWord::Kind::kAwait : ClientWord::Kind::kWant, urgency, Insistence::kOnce);
+  // A request that returns without a wait polls: it needs the answer that a waiter receives.
+  if (urgency >= Urgency::kAwaited) needs_.number(need);
+  ask(need, urgency, Insistence::kOnce);
   return Presence::kComing;
 }
 
@@ -144,7 +141,7 @@ void SessionGuest::hint(const Need& need, Urgency urgency) {
   if (is_ready(need.splinter, need.part)) return;
   const std::lock_guard lock(mutex_);
   if (closed() || is_orphan_ || unreadable_.contains(need.splinter)) return;
-  ask(need, ClientWord::Kind::kWant, urgency, Insistence::kOnce);
+  ask(need, urgency, Insistence::kOnce);
 }
 
 bool SessionGuest::arm(Need& need, detail::Waiter& waiter) {
@@ -152,7 +149,7 @@ bool SessionGuest::arm(Need& need, detail::Waiter& waiter) {
   if (closed() || takes_privately(need) || is_ready(need.splinter, need.part)) return false;
   needs_.number(need);
   waiters_[need.splinter].push_back({.waiter = &waiter, .number = need.number});
-  ask(need, ClientWord::Kind::kAwait, Urgency::kAwaited, Insistence::kAlways);
+  ask(need, Urgency::kAwaited, Insistence::kAlways);
   return true;
 }
 

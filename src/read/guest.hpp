@@ -96,7 +96,7 @@ class SessionGuest final : public SessionCore {
   Status attach(Share share);
   bool is_ready(SplinterIndex splinter, ValidBytes part) const;
   bool takes_privately(const Need& need) const;
-  void ask(const Need& need, ClientWord::Kind kind, Urgency urgency, Insistence insistence);
+  void ask(const Need& need, Urgency urgency, Insistence insistence);
   void signal(SplinterIndex splinter, std::uint64_t last);
   void signal_all();
   void follow_growth(std::uint32_t slots) noexcept override;
