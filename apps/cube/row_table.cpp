@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -102,7 +103,7 @@ Result<RowTable> decode_packed_rows(std::span<const std::byte> entries, const Pa
     rows.push_back({entry.unpacked_offset / shape.row_bytes, entry.row, at});
   }
   if (!std::ranges::is_sorted(rows, {}, &RowTable::Entry::place))
-    std::ranges::stable_sort(rows, {}, &RowTable::Entry::place);
+    std::ranges::sort(rows, {}, [](const auto& row) { return std::pair(row.place, row.offset); });
   const auto twice = std::ranges::adjacent_find(rows, {}, &RowTable::Entry::place);
   if (twice == rows.end()) return RowTable(rows);
   return damaged_table(std::next(twice)->offset,
