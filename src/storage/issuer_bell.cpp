@@ -40,8 +40,9 @@ void IssuerBell::ring() noexcept {
 }
 
 /// One sleep, for at least one reason or for none; true if the deadline has passed.
-bool IssuerBell::sleep(Deadline deadline) noexcept {
-  std::chrono::nanoseconds limit = is_refused_.load() ? kIssuerSleepUnrung : kIssuerSleepMax;
+bool IssuerBell::sleep(Deadline deadline, unsigned sleeps) noexcept {
+  std::chrono::nanoseconds limit =
+      is_refused_.load() ? kIssuerSleepUnrung : issuer_sleep_limit(sleeps);
   if (deadline) {
     const TimePoint now = SteadyClock::shared().now();
     if (*deadline <= now && watched_ < 0) return true;

@@ -6,6 +6,7 @@
 
 #include <forebay/error.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -16,10 +17,14 @@
 
 namespace forebay::storage {
 
-/// No sleep of an issuer is longer, so a ring that the system refuses delays it by at most this.
-inline constexpr std::chrono::milliseconds kIssuerSleepMax{500};
-/// While rings are refused.
+/// Limit of an issuer's sleep while rings are refused.
 inline constexpr std::chrono::milliseconds kIssuerSleepUnrung{1};
+
+/// Limit of sleep number `sleeps` (from 0) of one wait, which bounds the delay by a ring that the
+/// system refuses. It doubles, so that an idle issuer costs next to nothing.
+constexpr std::chrono::milliseconds issuer_sleep_limit(unsigned sleeps) noexcept {
+  return std::chrono::milliseconds{500} * (1U << std::min(sleeps, 4U));
+}
 
 /// What the issuer waits for is guarded by a mutex of the backend, as with a condition variable.
 /// All but ring() belongs to the issuer.
@@ -38,7 +43,7 @@ class IssuerBell {
 
   /// Ends the sleep of an issuer that sleeps. After a change of what it waits for, which was made
   /// under the mutex. Any thread; costs a system call only if it does sleep. If the system refuses
-  /// that call, the sleep ends after kIssuerSleepMax at the latest.
+  /// that call, the sleep ends by issuer_sleep_limit().
   void ring() noexcept;
 
   /// Sleeps until `is_due()`, called under `lock`, is true, the watched descriptor is readable or
@@ -47,10 +52,11 @@ class IssuerBell {
   void wait(std::unique_lock<std::mutex>& lock, Deadline deadline, Due is_due) {
     bool ends = is_due();
     if (ends && watched_ < 0) return;
+    unsigned sleeps = 0;
     do {
       asleep_.store(!ends);
       lock.unlock();
-      const bool late = sleep(ends ? Deadline{kDoNotBlock} : deadline);
+      const bool late = sleep(ends ? Deadline{kDoNotBlock} : deadline, sleeps++);
       lock.lock();
       asleep_.store(false);
       ends = ends || late || fired_ || is_due();
@@ -58,7 +64,7 @@ class IssuerBell {
   }
 
  private:
-  bool sleep(Deadline deadline) noexcept;
+  bool sleep(Deadline deadline, unsigned sleeps) noexcept;
 
   Descriptor bell_;
   int watched_ = -1;

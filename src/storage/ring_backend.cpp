@@ -82,7 +82,7 @@ class RingBackend final : public Backend {
   int set_buffer(std::size_t index, std::span<std::byte> memory);
   void flush();
   std::size_t collect(std::span<RawCompletion> completions);
-  void enter(Deadline deadline);
+  void enter(Deadline deadline, unsigned sleeps);
   void note_result(int result);
   std::size_t fail_rest(std::span<RawCompletion> completions);
   void cancel_everything();
@@ -148,10 +148,10 @@ void RingBackend::cancel_everything() {
     watch_entry.user_data = kCancelTag;
   }
   std::array<RawCompletion, 64> dropped{};
-  for (;;) {
+  for (unsigned sleeps = 0;; ++sleeps) {
     collect(dropped);
     if (broken_ != 0 || (in_flight_.empty() && !wake_armed_ && !watch_armed_)) return;
-    enter(std::nullopt);
+    enter(std::nullopt, sleeps);
   }
 }
 
@@ -272,7 +272,7 @@ std::size_t RingBackend::wait(std::span<RawCompletion> completions, Deadline dea
   // Goes to the kernel with the operations that are submitted next, or when this sleeps.
   if (watched_ >= 0 && !watch_armed_ && broken_ == 0) arm_watch();
   bool last_look = false;
-  for (;;) {
+  for (unsigned sleeps = 0;; ++sleeps) {
     std::size_t count = collect(completions);
     if (broken_ != 0 && count == 0) count = fail_rest(completions);
     // Read first, as an exchange takes the cache line in each round.
@@ -283,7 +283,7 @@ std::size_t RingBackend::wait(std::span<RawCompletion> completions, Deadline dea
       return count;
     }
     last_look = broken_ != 0 || (deadline && SteadyClock::shared().now() >= *deadline);
-    enter(deadline);
+    enter(deadline, sleeps);
     // An unusable ring receives neither wake() nor the descriptor: after its pause the owner looks.
     watch_fired_ = watch_fired_ || (broken_ != 0 && watched_ >= 0);
   }
@@ -330,13 +330,14 @@ void RingBackend::take_own(const io_uring_cqe& entry) {
 /// The one place where the issuer sleeps: submits what is prepared, and returns with at least one
 /// completion in the queue, at the deadline, or for no reason. A deadline in the past only lets
 /// finished operations complete. No sleep is unlimited, as the system may refuse the write of
-/// wake().
-void RingBackend::enter(Deadline deadline) {
+/// wake(); `sleeps` counts those of this wait.
+void RingBackend::enter(Deadline deadline, unsigned sleeps) {
   enqueued_ = false;
   io_uring* const ring = &ring_.get();
   int result = 0;
   const TimePoint now = SteadyClock::shared().now();
-  TimePoint until = now + (is_wake_refused_.load() ? kIssuerSleepUnrung : kIssuerSleepMax);
+  TimePoint until =
+      now + (is_wake_refused_.load() ? kIssuerSleepUnrung : issuer_sleep_limit(sleeps));
   if (deadline) until = std::min(until, *deadline);
   const std::chrono::nanoseconds left = until - now;
   if (broken_ != 0) {
