@@ -61,13 +61,13 @@ class Comparison {
   void compare_metrics() {
     const MetricPlaces places_b = places_of(b_);
     const MetricPlaces places_a = places_of(a_);
-    static const std::vector<std::size_t> kNoPlaces;
+    const std::vector<std::size_t> no_places;
     for (const auto& [name, in_a] : places_a) {
       const auto found = places_b.find(name);
-      compare_equal_names(in_a, found == places_b.end() ? kNoPlaces : found->second);
+      compare_equal_names(in_a, found == places_b.end() ? no_places : found->second);
     }
     for (const auto& [name, in_b] : places_b)
-      if (!places_a.contains(name)) compare_equal_names(kNoPlaces, in_b);
+      if (!places_a.contains(name)) compare_equal_names(no_places, in_b);
   }
 
   /// Pairs metrics of one name by their order.
