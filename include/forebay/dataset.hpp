@@ -64,8 +64,8 @@ class [[nodiscard]] Step {
   /// as `data` (left out: one dimension). A field has the same element type and number of
   /// dimensions in all its parts, on all ranks; a part is put once in a step, by whichever rank. An
   /// empty part is one. Not collective. Blocks while staging memory is used up, for at most the
-  /// plan's deadline (kLimit then, or at once where the plan says so). After an Error the step
-  /// cannot be committed: commit() returns the same Error.
+  /// plan's deadline, and not at all for WhenFull::kFail; then fails with kLimit. After an Error
+  /// the step cannot be committed: commit() returns the same Error.
   template <class T>
     requires(element_type_of<T>().has_value())
   Status put(std::string_view field, Part part, std::span<T> data, const Shape& shape = {}) {
