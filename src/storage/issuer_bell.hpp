@@ -25,6 +25,8 @@ inline constexpr std::chrono::milliseconds kIssuerSleepUnrung{1};
 constexpr std::chrono::milliseconds issuer_sleep_limit(unsigned sleeps) noexcept {
   return std::chrono::milliseconds{500} * (1U << std::min(sleeps, 4U));
 }
+static_assert(issuer_sleep_limit(0) == std::chrono::milliseconds{500});
+static_assert(issuer_sleep_limit(~0U) == std::chrono::seconds{8});
 
 /// What the issuer waits for is guarded by a mutex of the backend, as with a condition variable.
 /// All but ring() belongs to the issuer.

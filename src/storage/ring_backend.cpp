@@ -148,10 +148,10 @@ void RingBackend::cancel_everything() {
     watch_entry.user_data = kCancelTag;
   }
   std::array<RawCompletion, 64> dropped{};
-  for (unsigned sleeps = 0;; ++sleeps) {
+  for (;;) {
     collect(dropped);
     if (broken_ != 0 || (in_flight_.empty() && !wake_armed_ && !watch_armed_)) return;
-    enter(std::nullopt, sleeps);
+    enter(std::nullopt, 0);
   }
 }
 
