@@ -28,18 +28,14 @@
 namespace forebay::bench {
 namespace {
 
-std::string text_of(const nlohmann::json& document) {
-  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-void print(const nlohmann::json& document) { std::puts(text_of(document).c_str()); }
+void print(const nlohmann::json& document) { std::puts(probe::document_text(document).c_str()); }
 
 /// In place of what was there, whole or not at all; where that fails there is what was there.
 void keep(const nlohmann::json& document, const std::filesystem::path& path) {
   auto made = TemporaryFile::create_beside(path);
   if (!made) return;
   std::ofstream file(made->path());
-  file << text_of(document);
+  file << probe::document_text(document);
   file.close();
   if (file) std::ignore = made->publish();
 }

@@ -23,10 +23,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string line_of(const json& document) {
-  return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
 /// The plan of a mount, with everything checked that can be before there are threads.
 Result<Emulation::Plan> plan_of(const MountCommand& command) {
   auto machine =
@@ -93,7 +89,7 @@ int run(const MountCommand& command) {
                           .err = probe::error_line(emulation.error()) + "\n"});
     return probe::kExitFailed;
   }
-  const std::string document = line_of(document_of(**emulation, *plan));
+  const std::string document = probe::document_text(document_of(**emulation, *plan)) + "\n";
   if (stays) {
     std::fputs(document.c_str(), stdout);
     std::fflush(stdout);

@@ -59,9 +59,13 @@ std::string usage_error_line(const std::string& complaint) {
                                                  .cause = complaint}));
 }
 
+std::string document_text(const nlohmann::json& document) {
+  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 int print_document(const Result<nlohmann::json>& document) {
   if (!document) return print_error(document.error());
-  std::puts(document->dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::puts(document_text(*document).c_str());
   return kExitDone;
 }
 

@@ -42,6 +42,9 @@ std::string error_line(const Error& error);
 /// The same form for a wrong command line; its class is "usage".
 std::string usage_error_line(const std::string& complaint);
 
+/// A document as programs print it: indented, invalid UTF-8 replaced, without a newline at the end.
+std::string document_text(const nlohmann::json& document);
+
 /// Prints the document to standard output, or the error line to standard error. Returns the exit
 /// code.
 int print_document(const Result<nlohmann::json>& document);
