@@ -6,7 +6,7 @@
 // Where reading is mere copying, the thread that wants the data does it best: what it copied lies
 // in the cache of its own core. So such sessions are left to their own threads (help()) for a
 // moment, and these agents do what nobody came for in time: what is wanted while the application
-// computes. docs/decisions/0002-who-copies.md has the measurements.
+// computes. docs/decisions/0002-which-thread-copies.md has the measurements.
 #pragma once
 
 #include <chrono>
